@@ -24,7 +24,8 @@ from unittest.mock import patch
 
 import portbook
 from portbook import Toolset
-from portbook.app.assemble import App, assemble
+from portbook.app.assemble import assemble
+from portbook.app.running_app import App
 from portbook.doors import ndjson
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, Writer

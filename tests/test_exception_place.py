@@ -35,7 +35,8 @@ def innermost(error: BaseException) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(
-    "library", ["/env/lib/site-packages/far/calls.py", "/usr/lib/dist-packages/calls.py", "<frozen calls>"]
+    "library",
+    ["/env/lib/site-packages/far/calls.py", "/usr/lib/dist-packages/calls.py", "<frozen calls>", "<string>"],
 )
 def test_the_innermost_frame_that_is_no_librarys_is_named(library: str) -> None:
     call = defined(library, LIBRARY)["call"]
@@ -66,3 +67,12 @@ def test_what_a_tool_raised_is_told_and_not_what_carries_it() -> None:
 def test_an_exception_that_was_never_raised_has_no_place() -> None:
     assert places_in_tool(ValueError()) == []
     assert place_of(ValueError()) == ""
+
+
+def test_a_record_names_the_tools_own_line_however_deep_in_a_library_it_was_raised() -> None:
+    deep = "def call(function, depth=5):\n    return call(function, depth - 1) if depth else function()\n"
+    call = defined("/env/lib/site-packages/far/calls.py", deep)["call"]
+    error = raised(defined("/home/ada/tools.py", OUTER)["outer"], call)
+    places = place_of(error).split(" < ")
+    assert places[0] == "KeyError at calls.py:2 in call"
+    assert places[1:] == ["calls.py:2 in call", "calls.py:2 in call", "tools.py:2 in outer"]

@@ -91,7 +91,7 @@ RUN = Run(1000, Identity("request", "trace", "span"))
 
 @pytest.mark.parametrize(
     "value",
-    [ARRIVAL, CallerContext(), Caller("somebody"), Done(b"1"), Answer(b"1", 200), RUN],
+    [CallerContext(), Caller("somebody"), Done(b"1"), Answer(b"1", 200), RUN],
     ids=lambda value: type(value).__name__,
 )
 def test_a_value_does_not_change_once_made(value: NamedTuple) -> None:
@@ -104,7 +104,7 @@ def test_a_value_does_not_change_once_made(value: NamedTuple) -> None:
 
 def test_what_nobody_said_has_its_default() -> None:
     assert CallerContext() == (None, None, 1, 1, None, None, None)
-    assert ARRIVAL == ("stdio", "stdio", None, None, None, None)
+    assert Arrival("stdio", "stdio", None, None, None, None) == ARRIVAL
     assert Caller("somebody").tools == ("*",)
     assert (CALL.flaw, CALL.approval, CALL.wait_ms) == (None, None, 0)
     assert (CALL.kind, CALL.wish) == ("tool", None)

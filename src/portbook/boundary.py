@@ -24,10 +24,14 @@ from portbook.dialects.exchange import (
 from portbook.dialects.rest_bodies import Rest, RestExchange, rest_answer
 from portbook.errors import Ending, Reason, Refused
 from portbook.exception_place import place_of
-from portbook.mcp.connection import Cancel, Emit, McpConnection, Parts, Servers, unread
+from portbook.mcp.connection import McpConnection
+from portbook.mcp.connection_parts import Parts, Servers
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
+from portbook.mcp.outlet import Emit
 from portbook.mcp.task_board import TaskBoard
+from portbook.mcp.unread_messages import unread
+from portbook.mcp.work import Cancel
 from portbook.model import JSON, Answer, Arrival, Caller, Completed, Done, JSONObject
 from portbook.pipeline import Pipeline
 from portbook.policy import Policy
@@ -224,9 +228,14 @@ class Boundary:
         act: Callable[[], Awaitable[JSON]],
         approval: str | None = None,
         says: str | None = None,
+        about: JSONObject | None = None,
     ) -> Answer:
-        """Do what an operator requests, and record it; without the operator key nothing is done."""
-        completed = await self._pipeline.run(self._rest.decision(method, arrival, act, approval, says))
+        """Do what an operator requests, and record it; without the operator key nothing is done.
+
+        Where the operator `says` something, the record has that, and what it is `about`.
+        """
+        decision = self._rest.decision(method, arrival, act, approval, says, about)
+        completed = await self._pipeline.run(decision)
         if isinstance(completed.outcome, Done):
             return answer_of(completed, completed.outcome.wire, 200)
         return rest_answer(completed)

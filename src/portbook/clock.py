@@ -41,7 +41,7 @@ class SystemClock:
             if second != self._second:  # formatting the date is the expensive part of a timestamp
                 self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
                 self._second = second
-            self._text = f"{self._prefix}{millisecond % 1000:03d}Z"
+            self._text = self._prefix + str(1000 + millisecond % 1000)[1:] + "Z"  # a quarter of formatting
             self._millisecond = millisecond
         return self._text
 

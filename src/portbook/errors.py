@@ -157,6 +157,9 @@ class Reason(StrEnum):
     APPROVAL_UNKNOWN = "APPROVAL_UNKNOWN"
     APPROVAL_SETTLED = "APPROVAL_SETTLED"
     RECORD_UNKNOWN = "RECORD_UNKNOWN"
+    UPSTREAM_UNKNOWN = "UPSTREAM_UNKNOWN"
+    REVIEW_OUTDATED = "REVIEW_OUTDATED"
+    REVIEW_BLOCKED = "REVIEW_BLOCKED"
     NO_ANSWER = "NO_ANSWER"
     STORE_UNUSABLE = "STORE_UNUSABLE"
     BACKEND_DISABLED = "BACKEND_DISABLED"
@@ -560,6 +563,36 @@ REASONS: dict[Reason, Row] = {
         mcp=McpError(-31404, "Unknown record"),
         bare=BareReason("unsupported", "record_unknown"),
         rest="NOT_FOUND", http=404, exit=4,
+    ),
+    Reason.UPSTREAM_UNKNOWN: Row(
+        stage=Stage.RESOLVE,
+        sentence="There is no MCP server of this name. List them with `portbook upstreams`.",
+        canonical=Canonical("NOT_FOUND", reason="UPSTREAM_UNKNOWN"),
+        mcp=McpError(-31404, "Unknown server"),
+        bare=BareReason("unsupported", "upstream_unknown"),
+        rest="NOT_FOUND", http=404, exit=4,
+    ),
+    Reason.REVIEW_OUTDATED: Row(
+        stage=Stage.APPROVE,
+        sentence=(
+            "The definition is no longer what was shown, or is no longer withheld. "
+            "Load what is withheld again, and decide on that."
+        ),
+        canonical=Canonical("INVALID_INPUT", reason="REVIEW_OUTDATED"),
+        mcp=McpError(-31409, "Conflict"),
+        bare=BareReason("unsupported", "review_outdated"),
+        rest="INVALID_INPUT", http=409, exit=2,
+    ),
+    Reason.REVIEW_BLOCKED: Row(
+        stage=Stage.APPROVE,
+        sentence=(
+            "The settings or the scan block this definition. "
+            "Read it again; to approve it all the same, force the review."
+        ),
+        canonical=Canonical("INVALID_INPUT", reason="REVIEW_BLOCKED"),
+        mcp=McpError(-31409, "Conflict"),
+        bare=BareReason("unsupported", "review_blocked"),
+        rest="INVALID_INPUT", http=409, exit=2,
     ),
     Reason.NO_ANSWER: Row(
         stage=Stage.EXECUTE,

@@ -12,8 +12,8 @@ __all__ = ["Fault", "ToolExit", "is_own_file", "place_of", "places_in_tool", "ra
 
 _OWN_FOLDER: Final = __file__.rsplit("/", 1)[0] + "/"
 
-# Code of the standard library, and of installed packages.
-_STANDARD: Final = (walk_tb.__code__.co_filename.rsplit("/", 1)[0] + "/", "<frozen ")
+# Code of the standard library, some of it generated (the methods of data classes), and of installed packages.
+_STANDARD: Final = (walk_tb.__code__.co_filename.rsplit("/", 1)[0] + "/", "<frozen ", "<string>")
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/")
 
 
@@ -69,11 +69,14 @@ def _is_library(filename: str) -> bool:
 
 
 def place_of(error: BaseException) -> str:
-    """Return an exception's type and the last three places on its way, innermost first."""
+    """Return an exception's type and the last three places on its way, innermost first.
+
+    One of them is the innermost of the tool's own, however deep in a library the exception was raised.
+    """
     error = raised_by(error)
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-    theirs = [(code, line) for code, line in frames if not is_own_file(code.co_filename)]
-    places = [
-        f"{code.co_filename.rsplit('/', 1)[-1]}:{line} in {code.co_name}" for code, line in theirs or frames
-    ]
-    return " < ".join([f"{type(error).__qualname__} at {place}" for place in places[-1:]] + places[-2:-4:-1])
+    theirs = [(code, line) for code, line in frames if not is_own_file(code.co_filename)] or frames
+    told = theirs[:-4:-1]
+    told += [place for place in places_in_tool(error)[-1:] if place not in told]
+    places = [f"{code.co_filename.rsplit('/', 1)[-1]}:{line} in {code.co_name}" for code, line in told]
+    return " < ".join([f"{type(error).__qualname__} at {place}" for place in places[:1]] + places[1:])

@@ -148,6 +148,10 @@ class Client(Protocol):
         """Close the stream that the client waits on, where it can resume to fetch the answer."""
         ...
 
+    def complete_elicitation(self, identifier: str) -> None:
+        """Tell the client that its user is done with the page of this id, where its revision can say so."""
+        ...
+
 
 # The ids of one call, as records have them: its request, its trace and its span.
 IdBytes: TypeAlias = tuple[bytes, bytes, bytes]
@@ -171,7 +175,18 @@ class Identity(NamedTuple):
         return self.request.encode(), self.trace.encode(), self.span.encode()
 
 
-class Arrival(NamedTuple):
+@dataclass_transform(frozen_default=True)
+def read_only(cls: type[_T]) -> type[_T]:
+    """Make a data class that the type checker keeps from being changed.
+
+    For values that every call makes or reads many times: to keep them at run time, too, would take three
+    times as long to make one.
+    """
+    return dataclass(slots=True, repr=False)(cls)
+
+
+@read_only
+class Arrival:
     """How a message arrived: everything that a door reports about it."""
 
     transport: str
@@ -224,16 +239,6 @@ class EnvelopeRequest(NamedTuple):
 
 # Of a caller that asks for no envelope: nearly every one.
 NO_WISH: Final = EnvelopeRequest({})
-
-
-@dataclass_transform(frozen_default=True)
-def read_only(cls: type[_T]) -> type[_T]:
-    """Make a data class that the type checker keeps from being changed.
-
-    For values that every call makes or reads many times: to keep them at run time, too, would take three
-    times as long to make one.
-    """
-    return dataclass(slots=True, repr=False)(cls)
 
 
 @read_only

@@ -60,6 +60,7 @@ from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolError
 from portbook.tools.stated_error import stated_bytes
+from portbook.wire.parsing import parse
 from portbook.wire.trace_context import is_trace_id
 
 __all__ = ["Pipeline"]
@@ -334,7 +335,9 @@ class Pipeline:
             result = await executing
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
             return await self._fail(error, state, tool)
-        return await _settled(self._returned(state, tool, result))
+        rest = self._returned(state, tool, result)
+        del result  # a large one waits for its turn as bytes alone
+        return await _settled(rest)
 
     def _run_of(self, state: CallState, row: PreparedTool) -> Run:
         """Return what the executor gets about a call."""
@@ -380,7 +383,16 @@ class Pipeline:
             return self._finished(state, tool, result, body)
         if len(body) <= _AT_ONCE_BYTES and not _is_enclosed(state) and not is_suspect(body, tool, state):
             return self._finished(state, tool, result, body, is_clean=True)
+        if tool.spec.operation is not None or tool.spec.upstream is not None:
+            return self._off_loop.run(partial(self._finished_anew, state, tool, body))
         return self._off_loop.run(partial(self._finished, state, tool, result, body))
+
+    def _finished_anew(self, state: CallState, tool: Tool, body: bytes) -> Done:
+        """Finish what an API or a server answered, which waited for its turn as bytes.
+
+        As a value it takes up to thirty times as much memory, and how many answer at once is not ours to say.
+        """
+        return self._finished(state, tool, parse(body), body)
 
     def _finished(
         self, state: CallState, tool: Tool, result: Any, body: bytes, *, is_clean: bool = False
@@ -395,6 +407,10 @@ class Pipeline:
         return _sealed(state, result, body, self._enclosed(state, result) if _is_enclosed(state) else None)
 
     def _resolve(self, call: Call, caller: Caller, rules: Rules) -> PreparedTool:
+        """Return the row of the tool that a call names, made with its first call.
+
+        Raises `Refused` where there is no such tool.
+        """
         name, kind = call.tool, call.kind
         if name is None or not ("*" in caller.tools or matches(caller.tools, name)):
             raise Refused(_UNKNOWN[kind])  # a tool that the caller may not see counts as unknown

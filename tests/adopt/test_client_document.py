@@ -6,7 +6,8 @@ from typing import Final
 
 import pytest
 
-from portbook.adopt.client_document import Entry, NotReadable, TextForm, decoded, edited, parsed
+from portbook.adopt.client_document import Entry, NotReadable, decoded, edited, parsed
+from portbook.exports.client_table import TextForm
 
 PUT: Final = Entry("portbook", {"command": "p", "args": ["x"], "env": {"A B": "1\u007f"}})
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from portbook.adopt.client_table import CLIENTS
 from portbook.adopt.found_server import FoundServer, found_servers, places_of
+from portbook.exports.client_table import CLIENTS
 
 OF = {client.name: client for client in CLIENTS}
 
@@ -75,3 +75,31 @@ def test_secrets_in_the_clear_are_counted_and_not_shown() -> None:
     entry = {"command": "x", "env": {"GITHUB_TOKEN": "abc", "DEBUG": "1", "API_KEY": "${KEY}"}}
     (server,) = found("cursor", {"mcpServers": {"a": entry}})
     assert (server.clear_secrets, server.shown) == (1, "x")
+
+
+def test_secrets_among_arguments_and_in_addresses_are_counted_and_not_shown() -> None:
+    args = ["--api-key", "hunter2hunter2", "--password=S3cr3t", "--port=80", "value-1234567890"]
+    entry = {"command": "/bin/x", "args": args, "env": {"A_TOKEN": "value-1234567890"}}
+    (server,) = found("cursor", {"mcpServers": {"a": entry}})
+    assert server.shown == "x --api-key [redacted] --password=[redacted] --port=80 [redacted]"
+    assert server.clear_secrets == 3
+    url = "https://a.example/mcp?key=gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a"
+    (remote,) = found("cursor", {"mcpServers": {"a": {"url": url}}})
+    assert (remote.shown, remote.clear_secrets) == ("https://a.example/mcp", 1)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "a\0"},
+        {"command": "a", "args": ["\ud83d"]},
+        {"command": "a", "cwd": "/b\0"},
+        {"command": "a", "env": {"B": "\udfff"}},
+        {"command": "a", "env": {"B\0": "c"}},
+        {"url": "https://a.example/\ud800"},
+        {"url": "https://a.example", "headers": {"B": "c\0"}},
+    ],
+)
+def test_what_no_process_can_be_given_is_left(entry: Any) -> None:
+    (server,) = found("cursor", {"mcpServers": {"a": entry}})
+    assert server.left == "it has a character that cannot be passed on"

@@ -19,4 +19,4 @@ def test_lists_and_mappings_of_yaml_are_replaced() -> None:
 
 def test_the_last_entry_of_a_yaml_list_is_not_removed() -> None:
     with pytest.raises(NotReadable, match="remove the entry by hand"):
-        edited("s:\n  a: {x: 1}\n", "yaml", ("s",), {"a"}, None)
+        edited("s:\n  a: {x: 1}\n", "yaml", ("s",), {"a"})

@@ -20,7 +20,10 @@ BASE = "https://api.example.com/base/"
 
 
 def compose(method: str, path: str, arguments: JSONObject, **options: Any) -> Composed:
-    return Composer(HttpOperation("g", BASE, method, path, **options)).compose(arguments)
+    composer = Composer(HttpOperation("g", BASE, method, path, **options))
+    composed = composer.compose(arguments)
+    assert composer.compose(arguments)[:2] == composed[:2], "a later call is composed as the first one"
+    return composed
 
 
 def refused(method: str, path: str, arguments: JSONObject, **options: Any) -> tuple[str, ...]:
@@ -227,6 +230,24 @@ def test_no_argument_stands_in_for_another_one() -> None:
     assert refused("GET", "/", {"d": {"a": 2}}, **given) == ("/d/a",)
     assert compose("GET", "/", {"x": {"x": 2}}, **given).target == "/base/?x=2"
     assert refused("POST", "/", {"y": 2}, **placed(ParameterPlace.BODY, "y")) == ("/y",)
+
+
+def test_an_argument_that_was_a_text_once_may_be_anything_the_next_time() -> None:
+    composer = Composer(HttpOperation("g", BASE, "GET", "/?tenant=acme"))
+    targets = [composer.compose({"q": value}).target for value in ("a b", ["a", "b"], None, "c", {"d": 1}, 2)]
+    assert [target.partition("acme")[2] for target in targets] == [
+        "&q=a%20b", "&q=a&q=b", "", "&q=c", "&q=%7B%22d%22%3A1%7D", "&q=2"
+    ]  # fmt: skip
+    for _ in range(2):
+        with pytest.raises(Refused):
+            composer.compose({"q": "a", "TENANT": "other"})
+
+
+def test_a_composer_remembers_some_names_and_composes_all() -> None:
+    composer = Composer(HttpOperation("g", BASE, "GET", "/"))
+    for number in range(1000):
+        assert composer.compose({f"n{number}": "a&b"}).target == f"/base/?n{number}=a%26b"
+    assert len(composer._plain_pairs) < 100
 
 
 def test_two_parameters_may_be_declared_to_have_one_name() -> None:

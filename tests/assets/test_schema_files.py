@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,6 @@ from portbook.assets.files import CannotRead, Found
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.schema.engine import BadSchema
 from support.asset_samples import Write
-
-LIMIT = 1 << 20
 
 
 @pytest.fixture
@@ -32,8 +31,8 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
 
 
 def allows(path: Path, value: Any, files: SchemaFiles | None = None) -> bool:
-    _, _, validator = (files or SchemaFiles()).read(str(path), LIMIT)
-    return validator.allows(value)
+    bundle = (files or SchemaFiles()).bundle(str(path), json.loads(path.read_text()))
+    return bundle.compile().allows(value)
 
 
 def test_a_file_that_is_named_by_its_path_is_read_and_no_folder_is_looked_through(

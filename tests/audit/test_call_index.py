@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.audit.call_filter import call_filter
+from portbook.audit.call_filter import call_filter, position_of
 from portbook.audit.call_index import CallIndex
 from support.written_log import WrittenLog, at, ids
 
@@ -65,4 +65,17 @@ def test_the_newest_are_found_page_by_page(log: WrittenLog) -> None:
     wanted = call_filter({"caller": "ada"})
     first = index.newest(wanted, 2, None)
     assert ids(first) == ["r6", "r4"]
-    assert ids(index.newest(wanted, 2, first[-1].at)) == ["r2"]
+    assert ids(index.newest(wanted, 2, first[-1].position)) == ["r2"]
+
+
+def test_pages_lose_no_call_of_the_same_millisecond(log: WrittenLog) -> None:
+    for file in ("a.jsonl", "b.jsonl", "a.jsonl", "b.jsonl", "a.jsonl"):
+        log.add(1, file=file)
+    index = CallIndex(log.folder)
+    wanted = call_filter({})
+    found = index.newest(wanted, 2, None)
+    while page := index.newest(wanted, 2, position_of("before", found[-1].cursor)):
+        found += page
+    assert ids(found) == ids(index.newest(wanted, 10, None))
+    assert len(found) == 5
+    assert not index.newest(wanted, 10, position_of("before", at(1)))

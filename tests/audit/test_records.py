@@ -306,6 +306,24 @@ def test_neither_view_holds_an_argument_a_result_or_a_credential(outcome: Outcom
     assert "canary" not in json.dumps(json.loads(intent_view(a_call(), IDS, a_trail(), ts=b"")))
 
 
+def test_a_percent_sign_in_a_callers_words_or_in_an_error_is_only_text() -> None:
+    call = a_call(context=CallerContext(agent_id="50 %b", session="%(ts)b %%"), method="%d%s")
+    refusal = Refused(Reason.BAD_ARGUMENTS, (Finding("/%b", "100 %", "%d", ""),))
+    envelope, record = view(refusal, call), execution(refusal, call)
+    assert (envelope["agentId"], envelope["method"]) == ("50 %b", "%d%s")
+    assert envelope["error"]["violations"][0]["pointer"] == "/%b"
+    assert record["session_id"] == "%(ts)b %%"
+    assert json.loads(intent_view(call, IDS, a_trail(), ts=b""))["session_id"] == "%(ts)b %%"
+
+
+@pytest.mark.parametrize(
+    ("duration_us", "ms"), [(0, "0.0"), (1, "0.001"), (500, "0.5"), (1250, "1.25"), (10_020, "10.02")]
+)
+def test_a_duration_is_written_in_milliseconds_without_zeros_at_its_end(duration_us: int, ms: str) -> None:
+    written = both_views(a_call(), Done(b"1"), IDS, Trail(), b"", duration_us, deterministic=False)[0]
+    assert f'"durationMs":{ms},'.encode() in written
+
+
 FORGERY = '1"}\n{"status":"ok"}\x1b[2J\u202e\u2028'
 
 

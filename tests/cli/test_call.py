@@ -35,7 +35,8 @@ def test_a_call_from_the_command_line_is_recorded_like_any_other(tmp_path: Path)
         (("no_such_tool",), 4, "or `portbook tools`"),
         (("mcp.tool:wrong_result",), 5, "expected integer"),
         (("raising", "text=secret-value"), 1, "ValueError at sample_tools.py:"),
-        (("NotASlug",), 2, "is not a canonical tool name"),
+        (("NotASlug",), 4, "or `portbook tools`"),
+        (("not a name",), 2, "is not a tool name"),
         (("ecko",), 4, "did you mean echo?"),
     ],
 )

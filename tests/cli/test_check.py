@@ -100,3 +100,50 @@ def test_a_file_in_the_way_of_the_records_is_told(tmp_path: Path) -> None:
     finished = run("check", cwd=tmp_path)
     assert finished.code == 2
     assert finished.out.startswith(b"portbook.toml:2:1: error: audit.log_dir cannot be written below ")
+
+
+SEVERAL = """\
+[server]
+prot = 1
+port = "x"
+[http.shop]
+base_url = "https://shop.example"
+bearr = "x"
+timeout_ms = "a"
+[http.shop.tools.a]
+method = "GETT"
+effct = "read"
+[http.shop.tools.b]
+method = "GETT"
+path = "x"
+[mcp.box]
+command = ["true"]
+trst = "x"
+start = "never"
+[mcp.bax]
+command = 5
+[[policy.rules]]
+name = 5
+action = "x"
+tools = "x"
+[[policy.rules]]
+name = "z"
+action = "deny"
+effects = ["reed"]
+approver = "nobody"
+"""
+
+
+def test_every_problem_of_a_table_is_told_and_none_that_only_follows_from_another(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(SEVERAL)
+    finished = run("check", "--json", cwd=tmp_path)
+    lines = [each["line"] for each in json.loads(finished.out)["errors"]]
+    assert sorted(lines) == [2, 3, 6, 7, 9, 10, 12, 16, 17, 19, 21, 22, 23, 27, 28]
+
+
+def test_a_document_that_is_missing_is_told_alone(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(
+        '[http.shop]\nopenapi = "none.json"\n[http.shop.tools.list]\neffect = "read"\n'
+    )
+    [error] = json.loads(run("check", "--json", cwd=tmp_path).out)["errors"]
+    assert (error["line"], "none.json" in error["message"]) == (2, True)

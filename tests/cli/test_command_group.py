@@ -29,6 +29,14 @@ def test_a_wrong_command_line_is_told_in_the_tone_of_every_error(
     assert finished.err == f"portbook: error: {said}\nportbook: see `{see} --help`\n"
 
 
+@pytest.mark.parametrize("words", ["", "policy", "audit", "keys", "schema", "envelope", "export"])
+def test_a_group_without_a_command_shows_its_help_line_by_line(words: str, tmp_path: Path) -> None:
+    finished = run(*words.split(), cwd=tmp_path)
+    assert (finished.code, finished.out) == (2, b"")
+    assert finished.err == run(*words.split(), "--help", cwd=tmp_path).out.decode()
+    assert "\nCommands:\n" in finished.err
+
+
 def test_an_unlike_command_is_answered_with_where_they_are_listed(tmp_path: Path) -> None:
     finished = run("policy", "xyzzy", cwd=tmp_path)
     said = "there is no command 'xyzzy'; `portbook policy --help` lists the commands"

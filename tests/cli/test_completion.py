@@ -19,7 +19,8 @@ def test_each_shell_has_a_script(shell: str, tmp_path: Path) -> None:
 
 
 def completed(folder: Path, words: str) -> list[str]:
-    asked = environment(_PORTBOOK_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD="2")
+    at = str(len(words.split()) - 1)
+    asked = environment(_PORTBOOK_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=at)
     return [line.partition(",")[2] for line in run(cwd=folder, env=asked).out.decode().split()]
 
 
@@ -30,3 +31,21 @@ def test_names_of_tools_are_completed_and_broken_settings_complete_nothing(tmp_p
     assert completed(tmp_path, "portbook explain x") == []
     (tmp_path / "portbook.toml").write_text("[broken\n")
     assert completed(tmp_path, "portbook call gr") == []
+
+
+def test_clients_of_export_are_completed(tmp_path: Path) -> None:
+    assert completed(tmp_path, "portbook export cli") == ["client"]
+    assert completed(tmp_path, "portbook export client curs") == ["cursor"]
+    assert "claude-desktop" in completed(tmp_path, "portbook export client c")
+
+
+@pytest.mark.parametrize("given", [(), ("tcsh",)])
+def test_a_shell_that_is_missing_or_unknown_is_told_on_one_line_with_those_there_are(
+    given: tuple[str, ...], tmp_path: Path
+) -> None:
+    finished = run("completion", *given, cwd=tmp_path)
+    assert (finished.code, finished.out) == (2, b"")
+    first = finished.err.splitlines()[0]
+    assert first.startswith("portbook: error: ")
+    assert all(shell in first for shell in ("bash", "zsh", "fish"))
+    assert "\\" not in first

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from portbook.cli.schema_change_report import CHANGE_FORMATS
 from support.portbook_process import Finished, run
 from support.pseudo_terminal import on_a_terminal
 
@@ -36,13 +37,13 @@ def test_files_that_say_the_same_have_an_empty_patch_and_status_0(tmp_path: Path
     assert (done.out, done.code) == (b"[]\n", 0)
 
 
-@pytest.mark.parametrize(("name", "said"), [("gone", "cannot be read"), ("text", "not JSON")])
+@pytest.mark.parametrize(("name", "said"), [("gone", ": cannot be read"), ("text", ":1:1: not JSON")])
 def test_a_file_that_cannot_be_read_is_trouble(name: str, said: str, tmp_path: Path) -> None:
     write(tmp_path, a={}, text="{")
     for arguments in (("a.json", f"{name}.json"), ("--schema", f"{name}.json", "a.json")):
         done = diff(tmp_path, *arguments)
         assert (done.code, done.out) == (2, b"")
-        assert f"portbook: error: {name}.json: {said}" in done.err
+        assert f"portbook: error: {name}.json{said}" in done.err
 
 
 def test_on_a_terminal_both_sides_stand_beside_each_other(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_references_to_files_beside_each_version_are_followed(tmp_path: Path) ->
 def test_what_is_no_schema_is_trouble(tmp_path: Path) -> None:
     write(tmp_path, old={"type": 5}, new={})
     done = diff(tmp_path, "--schema", "old.json", "new.json")
-    assert (done.code, "old.json: /type: " in done.err) == (2, True)
+    assert (done.code, "old.json:1:10: /type: " in done.err) == (2, True)
 
 
 def versions(folder: Path, **changed: tuple[Any, Any]) -> None:
@@ -305,6 +306,50 @@ def test_a_schema_that_is_gone_or_unusable_is_reported_at_its_file(tmp_path: Pat
     assert done.out.decode().splitlines()[0] == "::error file=v1/a.schema.json::the schema is gone"
     assert done.out.decode().splitlines()[1].startswith("::error file=v2/b.schema.json::/type: must be")
     assert (done.out.count(b"\n"), done.code) == (2, 2)
+
+
+UNUSABLE = [
+    ("text.json", "{\n", "2:1", "not JSON: the text is incomplete"),
+    ("twice.json", '{"type": "object",\n "type": "object"}', "2:2", "the same key twice"),
+    ("list.json", "[]", "1:1", "a schema must be an object"),
+    ("type.json", '{\n  "type": "objct"}', "2:11", "must be one of"),
+    ("far.json", '{"$ref": "zz.json"}', "1:10", "refers to a different document"),
+    ("old.json", '{"$schema": "http://json-schema.org/draft-07/schema#"}', "1:13", "rename definitions to"),
+    ("none.json", None, None, "cannot be read"),
+]
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+@pytest.mark.parametrize(("name", "text", "place", "says"), UNUSABLE, ids=[each[0] for each in UNUSABLE])
+def test_a_schema_that_cannot_be_used_is_told_with_its_place_in_every_format(
+    name: str, text: str | None, place: str | None, says: str, side: str, tmp_path: Path
+) -> None:
+    (tmp_path / "good.json").write_text("{}")
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    files = (name, "good.json") if side == "old" else ("good.json", name)
+    told = {form: run("diff", "--schema", *files, "--format", form, cwd=tmp_path) for form in CHANGE_FORMATS}
+    assert {each.code for each in told.values()} == {2}
+    begins = name if place is None else f"{name}:{place}"
+    assert told["text"].out == b""
+    assert told["text"].err.startswith(f"portbook: error: {begins}: ")
+    assert says in told["text"].err
+    line, column = (None, None) if place is None else map(int, place.split(":"))
+    [problem] = json.loads(told["json"].out)["error"]["problems"]
+    assert (problem["line"], problem["column"], says in problem["message"]) == (line, column, True)
+    where = "" if place is None else f",line={line},col={column}"
+    assert told["github"].out.decode().startswith(f"::error file={name}{where}::")
+    [result] = json.loads(told["sarif"].out)["runs"][0]["results"]
+    region = result["locations"][0]["physicalLocation"].get("region", {})
+    assert (region.get("startLine"), region.get("startColumn")) == (line, column)
+
+
+def test_a_document_that_is_not_json_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": 1,\n}')
+    (tmp_path / "b.json").write_text("{}")
+    finished = run("diff", "a.json", "b.json", cwd=tmp_path)
+    assert (finished.code, finished.out) == (2, b"")
+    assert finished.err.startswith("portbook: error: a.json:2:1: not JSON: ")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_it_shows_versions_extras_files_and_port(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["portbook.toml"]
 
 
-def test_a_port_in_use_and_broken_settings_are_told_and_end_nothing(tmp_path: Path) -> None:
+def test_a_port_in_use_and_broken_settings_are_told_beside_all_that_works(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -30,7 +30,7 @@ def test_a_port_in_use_and_broken_settings_are_told_and_end_nothing(tmp_path: Pa
         assert "in use" in json.loads(run("doctor", cwd=tmp_path).out)["port"]
     (tmp_path / "portbook.toml").write_text("[server]\nprot = 1\n")
     finished = run("doctor", "--json", cwd=tmp_path)
-    assert finished.code == 0
+    assert finished.code == 2
     assert json.loads(finished.out)["settings"] == [
         "portbook.toml:2:1: unknown setting 'server.prot'; did you mean server.port?"
     ]

@@ -110,14 +110,38 @@ def test_what_serve_would_refuse_is_not_exported(folder: Path) -> None:
     assert (finished.code, "only starts commands" in finished.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["garbage", "ftp://x.example", "https://", "https://[x", "http://a b", "https://me:pw@x.example/mcp"],
+)
+def test_an_address_that_no_client_could_connect_to_is_refused(url: str, tmp_path: Path) -> None:
+    finished = run("export", "client", "cursor", "--url", url, cwd=tmp_path)
+    assert (finished.code, finished.out) == (2, b"")
+    assert finished.err.startswith("portbook: error: --url: ")
+    assert "http://127.0.0.1:8765/mcp" in finished.err
+
+
+def test_a_key_is_for_an_address(tmp_path: Path) -> None:
+    finished = run("export", "client", "cursor", "--key", cwd=tmp_path)
+    assert (finished.code, finished.out) == (2, b"")
+    assert "--key goes with --url" in finished.err
+
+
+def test_a_bundle_of_another_release_is_refused_and_its_version_is_the_default(folder: Path) -> None:
+    made = ("--bundle", str(bundled(folder, "my_tools.py", "--version", "3.1.0")))
+    published = (*made, "--bundle-url", "https://example.com/x.mcpb")
+    assert json.loads(run(*ENTRY, *published, cwd=folder).out)["version"] == "3.1.0"
+    finished = run(*ENTRY, *published, "--version", "3.2.0", cwd=folder)
+    assert (finished.code, "it is of version '3.1.0'" in finished.err) == (2, True)
+
+
 # -- server.json
 
 
 def test_the_registrys_own_schema_and_rules_take_every_kind_of_entry(folder: Path, tmp_path: Path) -> None:
     linter = or_skip(sdks.registry_linter)
     (folder / "portbook.toml").write_text(SETTINGS)
-    bundle = folder / "x.mcpb"
-    bundle.write_bytes(b"zip")
+    bundle = bundled(folder)
     kinds = {
         "pypi": ("--pypi", "greetings", "greetings.tools"),
         "bundle": ("--bundle", str(bundle), "--bundle-url", "https://example.com/x.mcpb"),
@@ -148,14 +172,14 @@ def test_the_registrys_own_schema_and_rules_take_every_kind_of_entry(folder: Pat
 @pytest.mark.covers("design.export.registry")
 def test_an_entry_names_the_release_the_digest_and_the_secrets(folder: Path) -> None:
     (folder / "portbook.toml").write_text(SETTINGS)
-    (folder / "x.mcpb").write_bytes(b"zip")
-    options = ("--bundle", "x.mcpb", "--bundle-url", "https://example.com/x.mcpb", "--pypi", "greetings")
+    made = bundled(folder)
+    options = ("--bundle", str(made), "--bundle-url", "https://example.com/x.mcpb", "--pypi", "greetings")
     finished = run(*ENTRY, *options, "greetings.tools", cwd=folder)
     entry = json.loads(finished.out)
     pypi, bundle = entry["packages"]
     assert (entry["version"], pypi["version"], bundle["version"]) == ("1.2.0",) * 3
     assert pypi["environmentVariables"] == [{"name": "SHOP_KEY", "isRequired": True, "isSecret": True}]
-    assert bundle["fileSha256"] == hashlib.sha256(b"zip").hexdigest()
+    assert bundle["fileSha256"] == hashlib.sha256(made.read_bytes()).hexdigest()
     assert "mcp-name: io.github.ada/greetings" in finished.err
 
 
@@ -165,11 +189,20 @@ def test_an_entry_names_the_release_the_digest_and_the_secrets(folder: Path) -> 
         ((), "say where the server comes from"),
         (("--bundle", "x.mcpb"), "--bundle and --bundle-url go together"),
         (("--remote", "http://127.0.0.1:8765/mcp"), "others can reach"),
+        (("--remote", "https://[x"), "others can reach"),
+        (
+            ("--bundle", "words.mcpb", "--bundle-url", "https://x.example/x.mcpb"),
+            "not a bundle: it is no zip",
+        ),
+        (("--bundle", "none.mcpb", "--bundle-url", "https://x.example/x.mcpb"), "none.mcpb: No such file"),
+        (("--bundle", ".", "--bundle-url", "https://x.example/x.mcpb"), "is a directory"),
+        (("--pypi", "x", "x.tools", "--key"), "--key goes with --remote"),
     ],
 )
 def test_an_entry_that_the_registry_would_refuse_is_not_printed(
     options: tuple[str, ...], said: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "words.mcpb").write_text("words")
     finished = run(*ENTRY, *options, cwd=tmp_path)
     assert (finished.code, finished.out) == (2, b"")
     assert said in finished.err

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from portbook.cli.pin_report import differing, report_data, report_words
-from portbook.pins.grade import OnChange
+from portbook.pins.on_change import OnChange
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.pins.standing import judge
 

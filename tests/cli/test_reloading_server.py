@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import signal
 import subprocess
@@ -33,7 +34,7 @@ def look() -> str:
     return "{word}"
 
 
-@toolset.tool(effect="read")
+@toolset.tool(effect="read", task="optional")
 def wait() -> str:
     Path("waiting").touch()
     while not Path("go").exists():
@@ -69,14 +70,30 @@ class Watched:
         connection.close()
         return answer["result"]
 
-    def mcp(self, method: str, params: dict[str, Any], session: str | None = None) -> Any:
+    def mcp(self, method: str, params: dict[str, Any], session: str | None = None, **more: str) -> Any:
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            **more,
+        }
         if session is not None:
             headers |= {"mcp-session-id": session, "mcp-protocol-version": "2025-11-25"}
         url = f"http://127.0.0.1:{self.port}/mcp"
         request = urllib.request.Request(url, json.dumps(message).encode(), headers)
         return urllib.request.urlopen(request, timeout=PATIENCE_S)
+
+    def waits(self) -> None:
+        """Return once the tool `wait` runs."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not (self.folder / "waiting").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def records_of(self, tool: str) -> list[Any]:
+        files = (self.folder / "runs" / "mcp_server" / "envelope_validation").glob("2*.jsonl")
+        found = [json.loads(line) for path in files for line in path.read_text().splitlines()]
+        return [record for record in found if record["metadata"]["toolId"] == f"mcp.tool:{tool}"]
 
     def listening(self, session: str) -> Any:
         """The session's own stream, opened; its lines end with the server that it is open at."""
@@ -101,7 +118,13 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     (tmp_path / "portbook.toml").write_text('[python]\ntoolsets = ["tools.py"]\n[server]\nport = 0\n')
     command = [*PORTBOOK, "serve", "--http", "--reload"]
     with child(
-        command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=tmp_path,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
     ) as process:
         yield Watched(process, tmp_path)
         process.send_signal(signal.SIGTERM)
@@ -137,16 +160,33 @@ def test_a_call_under_way_ends_in_the_old_one(watched: Watched) -> None:
     answers: list[Any] = []
     caller = threading.Thread(target=lambda: answers.append(watched.call("wait")))
     caller.start()
-    deadline = time.monotonic() + PATIENCE_S
-    while not (watched.folder / "waiting").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    watched.waits()
     watched.write("new")
     watched.told("reloaded")
     watched.comes_to_answer("new")
     (watched.folder / "go").touch()
     caller.join(PATIENCE_S)
     assert answers == ["old"]
+
+
+def test_a_task_under_way_ends_in_the_old_one_and_is_recorded(watched: Watched) -> None:
+    knows = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    prefix = "io.modelcontextprotocol/"
+    meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": knows}
+    calling = {"name": "wait", "arguments": {}, "_meta": meta}
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "wait"}
+    begun = json.loads(watched.mcp("tools/call", calling, **headers).read())
+    assert begun["result"]["resultType"] == "task"
+    watched.waits()
+    watched.write("new")
+    watched.told("reloaded")
+    watched.comes_to_answer("new")
+    (watched.folder / "go").touch()
+    deadline = time.monotonic() + PATIENCE_S
+    while not (ended := watched.records_of("wait")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert [record["status"] for record in ended] == ["ok"]
 
 
 def test_a_client_that_listens_hears_of_a_changed_list_and_finds_it_in_its_session(watched: Watched) -> None:
@@ -160,6 +200,115 @@ def test_a_client_that_listens_hears_of_a_changed_list_and_finds_it_in_its_sessi
     assert [json.loads(line[6:])["method"] for line in heard] == ["notifications/tools/list_changed"]
     listed = json.loads(watched.mcp("tools/list", {}, session).read())["result"]["tools"]
     assert {tool["name"] for tool in listed} == {"glance", "wait"}
+
+
+# It is imported for as long as the test wants.
+HANGING = """\
+import time
+from pathlib import Path
+
+Path("importing").touch()
+while not Path("imported").exists():
+    time.sleep(0.01)
+"""
+
+
+def importing(folder: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not (folder / "importing").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_watcher_stops_it_while_an_import_hangs(watched: Watched, number: int) -> None:
+    (watched.folder / "tools.py").write_text(HANGING)
+    importing(watched.folder)
+    watched.process.send_signal(number)
+    assert watched.process.wait(PATIENCE_S) == 0
+    assert watched.process.stderr is not None
+    assert "reload failed" not in watched.process.stderr.read()
+
+
+def test_a_signal_stops_it_while_its_first_import_hangs(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(HANGING)
+    command = [*PORTBOOK, "serve", "--http", "--reload", "--port", "0", "tools.py"]
+    with child(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        importing(tmp_path)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 130
+
+
+def test_an_import_that_ignores_signals_ends_with_the_second(watched: Watched) -> None:
+    ignoring = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    (watched.folder / "tools.py").write_text(ignoring + HANGING)
+    importing(watched.folder)
+    watched.process.send_signal(signal.SIGTERM)
+    watched.told("finishing calls in flight")
+    watched.process.send_signal(signal.SIGTERM)
+    assert watched.process.wait(PATIENCE_S) in (0, 130)
+
+
+def test_while_an_import_hangs_the_old_server_answers_and_a_further_change_is_taken_up(
+    watched: Watched,
+) -> None:
+    (watched.folder / "tools.py").write_text(HANGING)
+    importing(watched.folder)
+    watched.told("the changed files are still loading; what was served before stays in force until then")
+    assert watched.call() == "old"
+    watched.write("mended")
+    watched.told("reloaded")
+    watched.comes_to_answer("mended")
+
+
+@pytest.mark.covers("design.reload.orphans")
+@pytest.mark.parametrize("is_importing", [False, True], ids=["serving", "while an import hangs"])
+def test_no_server_outlives_a_watcher_that_was_killed(tmp_path: Path, is_importing: bool) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS.replace("{word}", "old"))
+    command = [*PORTBOOK, "serve", "--http", "--reload", "--port", "0", "tools.py"]
+    with child(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        Watched(process, tmp_path)
+        if is_importing:
+            (tmp_path / "tools.py").write_text(HANGING)
+            importing(tmp_path)
+        process.kill()
+        assert process.stderr is not None
+        process.stderr.read()  # ends with the last process that could write to it
+
+
+def test_a_module_that_was_never_imported_is_taken_up_once_it_is_mended(watched: Watched) -> None:
+    (watched.folder / "words").mkdir()
+    (watched.folder / "words" / "spoken.py").write_text("WORD = (\n")
+    path = watched.folder / "tools.py"
+    path.write_text("from words.spoken import WORD\n" + TOOLS.replace('"{word}"', "WORD"))
+    watched.told("reload failed")
+    (watched.folder / "words" / "spoken.py").write_text('WORD = "mended"\n')
+    watched.told("reloaded")
+    watched.comes_to_answer("mended")
+
+
+def test_a_reload_says_nothing_of_calls_in_flight(watched: Watched) -> None:
+    watched.write("new")
+    assert watched.process.stderr is not None
+    lines = [next(watched.process.stderr) for _ in range(2)]
+    watched.comes_to_answer("new")
+    watched.process.send_signal(signal.SIGTERM)
+    lines += watched.process.stderr
+    said = "".join(lines)
+    assert said.count("reloaded: the changed files are in force") == 1
+    assert said.count("finishing calls in flight") == 1  # for the signal, and not for the reload
+
+
+def test_ctrl_c_on_a_terminal_is_one_signal_and_calls_under_way_end(watched: Watched) -> None:
+    answers: list[Any] = []
+    caller = threading.Thread(target=lambda: answers.append(watched.call("wait")))
+    caller.start()
+    watched.waits()
+    os.killpg(watched.process.pid, signal.SIGINT)  # as a terminal does
+    watched.told("finishing calls in flight")
+    (watched.folder / "go").touch()
+    caller.join(PATIENCE_S)
+    assert answers == ["old"]
 
 
 def test_a_server_that_never_starts_ends(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import threading
 import time
@@ -215,6 +216,59 @@ def test_a_call_under_way_and_the_server_both_end_with_the_client(talk: Talk) ->
     talk.process.stdin.close()
     (talk.folder / "go").touch()
     assert talk.get(lambda message: message.get("id") == 7)["result"]["content"][0]["text"] == "old"
+
+
+# Imported for as long as the test wants.
+HANGING = """\
+import time
+from pathlib import Path
+
+Path("importing").touch()
+while not Path("imported").exists():
+    time.sleep(0.01)
+WORD = "late"
+"""
+
+
+@pytest.mark.covers("design.reload.hanging")
+def test_while_an_import_hangs_the_old_one_answers_and_a_further_change_is_taken_up(talk: Talk) -> None:
+    talk.begin()
+    (talk.folder / "words" / "spoken.py").write_text(HANGING)
+    talk.wait_for("importing")
+    talk.told("the changed files are still loading; what was served before stays in force until then")
+    assert talk.look() == "old"
+    talk.say("mended")
+    talk.told("reloaded")
+    assert talk.look() == "mended"
+
+
+def test_an_import_that_takes_long_is_taken_up_when_it_ends(talk: Talk) -> None:
+    talk.begin()
+    (talk.folder / "words" / "spoken.py").write_text(HANGING)
+    talk.wait_for("importing")
+    assert talk.look() == "old"
+    (talk.folder / "imported").touch()
+    talk.told("reloaded")
+    assert talk.look() == "late"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_while_an_import_hangs(talk: Talk, number: int) -> None:
+    talk.begin()
+    (talk.folder / "words" / "spoken.py").write_text(HANGING)
+    talk.wait_for("importing")
+    talk.process.send_signal(number)
+    assert talk.process.wait(PATIENCE_S) == 0
+
+
+def test_a_signal_stops_it_where_only_the_second_import_hangs(talk: Talk) -> None:
+    talk.begin()
+    once = 'from pathlib import Path\nWORD = "x"\nif Path("tried").exists():\n'
+    body = "".join(f"    {line}\n" for line in HANGING.splitlines())
+    (talk.folder / "words" / "spoken.py").write_text(f'{once}{body}Path("tried").touch()\n')
+    talk.wait_for("importing")
+    talk.process.send_signal(signal.SIGTERM)
+    assert talk.process.wait(PATIENCE_S) == 0
 
 
 def test_it_is_for_one_door(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from portbook.cli.review_columns import compared_parts
+from portbook.cli.review_columns import side_by_side
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
-    return [click.unstyle(line) for line in compared_parts(before, after)]
+    return [click.unstyle(line) for line in side_by_side(before, after)]
 
 
 def test_parts_that_are_the_same_are_not_shown() -> None:

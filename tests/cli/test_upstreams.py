@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from support.mcp_peer import small_server, table
 from support.portbook_process import run
 
@@ -28,3 +30,20 @@ def test_only_a_server_that_exists_can_be_restarted(tmp_path: Path) -> None:
     done = run("upstreams", "restart", "smal", cwd=tmp_path)
     assert done.code == 2
     assert "did you mean small?" in done.err
+
+
+def test_where_nothing_runs_there_is_nothing_to_restart(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(table("small", small_server()))
+    done = run("upstreams", "restart", "small", cwd=tmp_path)
+    assert (done.code, done.out) == (1, b"")
+    assert "no `portbook serve` runs small now" in done.err
+    assert not (tmp_path / "portbook.db").exists()
+
+
+@pytest.mark.parametrize("verb", [("upstreams", "sandbox", "box"), ("pin", "box")])
+def test_a_server_that_ends_at_once_is_told_with_its_exit_status(
+    verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "portbook.toml").write_text('[mcp.box]\ncommand = ["sh", "-c", "exit 3"]\n')
+    finished = run(*verb, cwd=tmp_path)
+    assert "its process ended with status 3" in finished.err + finished.out.decode()

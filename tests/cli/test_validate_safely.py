@@ -304,7 +304,7 @@ def test_watching_outlives_a_schema_that_is_half_written(folder: Path) -> None:
         assert process.stderr.readline() == "portbook: watching; Ctrl-C stops\n"
         (folder / "own/s.json").write_text("{")
         assert process.stderr.readline().startswith("──")
-        assert process.stderr.readline().startswith("portbook: error: --schema: own/s.json: not JSON: ")
+        assert process.stderr.readline().startswith("portbook: error: own/s.json:1:1: not JSON: ")
         (folder / "own/s.json").write_text('{ "$ref": "t.json" }')
         assert process.stderr.readline().startswith("──")
         assert process.stderr.readline() == "portbook: 1 file checked, all valid\n"

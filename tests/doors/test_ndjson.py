@@ -19,7 +19,7 @@ from portbook.audit.log_writer import MemorySink
 from portbook.boundary import Boundary
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, Writer
-from portbook.mcp.connection import Key, Order, Work
+from portbook.mcp.work import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
 from portbook.wire.lines import OVERSIZE, Frame
@@ -37,7 +37,7 @@ class Scripted:
 
     def __init__(self) -> None:
         self.log: list[str] = []
-        self.arrivals: set[Arrival] = set()
+        self.arrivals: list[Arrival] = []
         self.waiting: dict[str, asyncio.Future[str]] = {}
         self.recorder = contextlib.nullcontext()
 
@@ -48,7 +48,7 @@ class Scripted:
         *,
         cancel: Callable[[Key], bool],
     ) -> Scripted:
-        self.arrivals.add(arrival)
+        self.arrivals.append(arrival)
         self.emit = emit
         self.cancel = cancel
         return self
@@ -223,7 +223,7 @@ def case(name: str, stream: bytes, answers: bytes) -> Any:
 def test_each_line_is_answered_in_a_line_in_order(ends: Ends, stream: bytes, answers: bytes) -> None:
     boundary = Scripted()
     assert serve_all(boundary, ends, stream) == answers
-    assert boundary.arrivals <= {ARRIVAL}
+    assert boundary.arrivals == [ARRIVAL]
 
 
 def test_calls_run_strictly_one_at_a_time(ends: Ends) -> None:
@@ -536,6 +536,21 @@ async def served_late(ends: Ends, say: Callable[[Scripted], None]) -> bytes:
     ends.end()
     await task
     return b"".join(writer.written[1:])
+
+
+def test_a_door_that_is_cancelled_leaves_no_write_behind(ends: Ends) -> None:
+    async def main() -> None:
+        boundary, writer = Scripted(), Held()
+        task = asyncio.create_task(open_door(boundary, ends, writer=writer).serve())
+        ends.send(b"free 1\n")
+        (await boundary.waits("free 1")).set_result("")
+        while not writer.written:
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
 
 
 def test_what_nobody_reads_is_said_once(ends: Ends) -> None:

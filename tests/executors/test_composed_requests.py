@@ -56,6 +56,34 @@ def composed_in(
 
 
 @pytest.mark.parametrize(
+    ("operation", "arguments", "is_at_once"),
+    [
+        (QUERY, {"q": "text", "list": [1, 2, {"a": None}]}, True),
+        (JSON, {"q": "text"}, True),
+        (QUERY, {"q": LARGE}, False),
+        (QUERY, {"q": ["a"] * 10_000}, False),
+        (JSON, {"q": {"deep": [{"deeper": LARGE}]}}, False),
+        (UPLOAD, {"file": {"path": "a.bin"}}, False),
+    ],
+)
+def test_only_what_is_small_and_names_no_file_is_composed_at_once(
+    operation: HttpOperation, arguments: JSONObject, is_at_once: bool
+) -> None:
+    requests = ComposedRequests({"api": Gateway("api", "https://a.example")})
+    composed = requests.at_once("tool", operation, arguments)
+    assert composed == (Composer(operation).compose(arguments) if is_at_once else None)
+
+
+def test_an_operation_that_replaced_another_one_is_composed_anew() -> None:
+    requests = ComposedRequests({"api": Gateway("api", "https://a.example")})
+    first = requests.at_once("tool", QUERY, {"q": "a"})
+    assert first is not None
+    second = requests.at_once("tool", replace(QUERY, path="/second"), {"q": "a"})
+    assert second is not None
+    assert (first.target, second.target) == ("/?q=a", "/second?q=a")
+
+
+@pytest.mark.parametrize(
     ("operation", "arguments", "is_beside"),
     [
         (UPLOAD, {"file": "AA=="}, False),

@@ -9,6 +9,7 @@ import pytest
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.executors.upstream_results import ending_by, result_in
 from portbook.model import Kind
+from portbook.protocol.revisions import REVISIONS
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.upstreams.answer_checks import BadAnswer, RpcError
@@ -55,12 +56,19 @@ def test_an_error_of_the_tool_keeps_its_content() -> None:
         (RpcError(-32050, "no"), "tool", Failed, Reason.UPSTREAM_ERROR),
         (RpcError(-32002, "no"), "resource", Failed, Reason.UNKNOWN_RESOURCE),
         (RpcError(-32002, "no"), "tool", Failed, Reason.UPSTREAM_ERROR),
-        (RpcError(-32021, "no", {"requiredCapabilities": {}}), "tool", Failed, Reason.MISSING_CAPABILITY),
+        (
+            RpcError(-32021, "no", {"requiredCapabilities": {"roots": {}}}),
+            *("tool", Failed, Reason.MISSING_CAPABILITY),
+        ),
+        (
+            RpcError(-32021, "no", {"requiredCapabilities": {"obey": {}}}),
+            *("tool", Failed, Reason.UPSTREAM_ERROR),
+        ),
         (BadAnswer((Finding("/a", "m", "k", ""),)), "tool", Failed, Reason.BAD_RESULT),
         (ConnectionLost("gone"), "tool", Failed, Reason.UPSTREAM_ERROR),
         (NotSent("never"), "tool", Refused, Reason.UPSTREAM_ERROR),
     ],
 )
 def test_only_what_was_not_sent_is_refused(error: Any, kind: Kind, ending: type, reason: Reason) -> None:
-    found = ending_by(error, entry(kind))
+    found = ending_by(error, entry(kind), REVISIONS["2026-07-28"])
     assert (type(found), found.reason) == (ending, reason)

@@ -49,7 +49,7 @@ def test_the_result_of_a_task_is_the_result_of_the_call() -> None:
 
 
 def test_what_a_task_asks_is_answered() -> None:
-    asks = {"status": "input_required", "inputRequests": {"name": {"method": "elicitation/create"}}}
+    asks = {"status": "input_required", "inputRequests": {"name": {"method": "roots/list"}}}
     link = Tasks(asks, {"status": "completed", "result": text("done")})
     follow(link)
     [update] = [each for each in link.sent if each["method"] == "tasks/update"]

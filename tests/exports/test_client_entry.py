@@ -10,8 +10,9 @@ import pytest
 
 from portbook.apis.openapi.yaml_reader import parse_yaml
 from portbook.exports.client_entry import ClientEntry, ConnectedServer, NotForClient, StartedServer, entry_for
-from portbook.exports.client_forms import CLIENTS
+from portbook.exports.client_table import CLIENTS as KNOWN
 
+CLIENTS = {client.name: client for client in KNOWN}
 COMMAND = ['/opt/it\'s "here"/portbook', "serve", "--stdio", "/a b/ünï.py", "c:\\d"]
 STARTED = StartedServer("my-tools", COMMAND, ("SHOP_KEY",))
 CONNECTED = ConnectedServer("my-tools", "https://mcp.example.com/mcp", has_key=True)
@@ -32,7 +33,7 @@ NO_VARIABLES = {"claude-desktop", "zed", "cline", "lm-studio", "copilot", "junie
 def read(client: str, made: ClientEntry) -> Any:
     found = READERS[CLIENTS[client].form](made.text)
     assert found == made.document
-    for key in CLIENTS[client].keys:
+    for key in CLIENTS[client].path:
         found = found[key]
     return found[0] if client == "continue" else found["my-tools"]
 

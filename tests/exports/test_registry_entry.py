@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.exports.registry_entry import BadEntry, PublishedBundle, PyPIPackage, RegistryEntry, Remote
+from portbook.exports.published_bundle import PublishedBundle
+from portbook.exports.registry_entry import BadEntry, PyPIPackage, RegistryEntry, Remote
 
 REMOTE = Remote("https://mcp.example.com/mcp", has_key=True)
 
@@ -44,7 +45,10 @@ def test_a_key_is_asked_for_and_never_written_down() -> None:
         ({"repository": "git@github.com:ada/greetings"}, "--repository"),
         ({"remote": Remote("http://127.0.0.1:8765/mcp", has_key=False)}, "--remote"),
         ({"remote": Remote("https://me:pw@example.com/mcp", has_key=False)}, "--remote"),
-        ({"bundle": PublishedBundle("file:///x.mcpb", "0" * 64)}, "--bundle-url"),
+        ({"bundle": PublishedBundle("file:///x.mcpb", "1.0.0", "0" * 64)}, "--bundle-url"),
+        ({"bundle": PublishedBundle("https://x.example/x.mcpb", "2.0.0", "0" * 64)}, "--bundle: it is of"),
+        ({"remote": Remote("https://[x", has_key=False)}, "--remote"),
+        ({"repository": "https://exa mple.com"}, "--repository"),
         ({"pypi": PyPIPackage("greetings", ())}, "--pypi"),
         ({"pypi": PyPIPackage("greetings", ("tools.py",))}, "--pypi"),
         ({"pypi": PyPIPackage("greetings", ("./tools",))}, "--pypi"),

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from portbook.adopt.client_table import CLIENTS
+from portbook.exports.client_table import CLIENTS
+from portbook.sandbox.confined_command import problem_of_system
 from support import sdks
 from support.client_home import read_as_client
 from support.portbook_process import environment, run
@@ -55,6 +56,29 @@ def files_arguments(folder: str) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.covers("adopt.session")
 def test_the_official_client_lists_and_calls_every_tool_of_two_real_servers(tmp_path: Path) -> None:
+    check_every_tool(tmp_path)
+    assert confined_calls(tmp_path) == {False}
+
+
+@pytest.mark.skipif(problem_of_system() is not None, reason=str(problem_of_system()))
+@pytest.mark.covers("adopt.sandbox-session")
+def test_in_the_sandbox_that_adopting_proposes_every_tool_works(tmp_path: Path) -> None:
+    check_every_tool(tmp_path, "--sandbox")
+    assert confined_calls(tmp_path) == {True}
+
+
+def confined_calls(home: Path) -> set[bool | None]:
+    """Return what the records of calls say on whether their server was confined."""
+    lines = [
+        json.loads(line)
+        for file in (home / ".config" / "portbook" / "runs").rglob("*.jsonl")
+        for line in file.read_text().splitlines()
+    ]
+    return {line["confined"] for line in lines if "confined" in line}
+
+
+def check_every_tool(tmp_path: Path, *options: str) -> None:
+    """Adopt two real servers, and call every tool through the entry that the client has then."""
     try:
         python, modules = sdks.python_sdk(), sdks.reference_servers()
     except sdks.Unavailable as unavailable:
@@ -73,7 +97,7 @@ def test_the_official_client_lists_and_calls_every_tool_of_two_real_servers(tmp_
     everything = {**entry("everything"), "env": {"A_VARIABLE": "a value of a client"}}
     servers = {"everything": everything, "files": entry("filesystem", str(data))}
     file.write_text(json.dumps({"mcpServers": servers}, indent=2))
-    done = run("adopt", "--yes", cwd=tmp_path, env=environment(HOME=str(tmp_path)))
+    done = run("adopt", "--yes", *options, cwd=tmp_path, env=environment(HOME=str(tmp_path)))
     assert done.code == 0, done.err
     adopted = read_as_client(DESKTOP, file)["portbook"]
 

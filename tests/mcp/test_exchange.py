@@ -39,7 +39,7 @@ def made(
     told: Told, revision: str = "2025-11-25", meta: JSONObject | None = None, **call: Any
 ) -> McpExchange:
     parts = McpParts(cast("Any", None), cast("Any", None), cast("Any", None))
-    link = ClientLink(Session(), ClientRequests(cast("Any", None)), told.emit)
+    link = ClientLink(Session(), ClientRequests(cast("Any", None), told.emit), told.emit)
     params: JSONObject = {"name": "echo"} if meta is None else {"name": "echo", "_meta": meta}
     return McpExchange(
         a_call(**call),

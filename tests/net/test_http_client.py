@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from portbook.net import http_client
 from portbook.net.destinations import Destinations, parse_destination
 from portbook.net.dial import Dialler, Unreachable, dial_system
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
@@ -347,3 +348,20 @@ def test_connections_are_dialled_at_the_address_that_was_resolved_and_kept(
 
     asyncio.run(main())
     assert dialled == ["127.0.0.1"]
+
+
+def test_requests_that_listen_take_no_connection_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_client, "_MAX_CONNECTIONS", 1)
+
+    async def main(client: HttpClient) -> None:
+        async with Upstream(HANG, answer(b"[]")) as upstream:
+            permitted = listed(upstream)
+            listening = asyncio.ensure_future(client.send(request(upstream, is_listening=True), permitted))
+            while not upstream.asked:
+                await asyncio.sleep(0.01)
+            async with asyncio.timeout(20):
+                assert (await client.send(request(upstream), permitted)).body == b"[]"
+            listening.cancel()
+            await asyncio.wait((listening,))
+
+    run(main)

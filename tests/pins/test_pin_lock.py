@@ -137,3 +137,14 @@ def test_what_is_no_pin_is_refused_with_its_line_and_never_overwritten(
     with pytest.raises(BadLock):
         approve(tmp_path, {"b": SEEN})
     assert (tmp_path / LOCK_NAME).read_text() == text
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    approve(
+        tmp_path, {"good": ServerDefinitions.observed([{"name": "t", "inputSchema": {"type": "object"}}])}
+    )
+    before = (tmp_path / "portbook.lock").read_bytes()
+    wrong = ServerDefinitions({"t": {"inputSchema": []}})
+    with pytest.raises(BadLock, match="must be an object"):
+        approve(tmp_path, {"bad": wrong})
+    assert (tmp_path / "portbook.lock").read_bytes() == before

@@ -12,7 +12,7 @@ from portbook.model import JSON, JSONObject
 from portbook.pins.grade import Grade
 from portbook.pins.schema_change import Effort, SchemaChange, change_of_input, change_of_output
 
-TEXT: JSON = {"type": "string"}
+TEXT: JSONObject = {"type": "string"}
 TOO_MUCH = SchemaChange(Grade.BREAKING, "there is too much to compare")
 DRAFT_07: JSONObject = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
@@ -105,6 +105,27 @@ INPUTS: list[tuple[str, JSON, JSON, Grade, list[JSON]]] = [
         "the order of required",
         taking({"a": {}, "b": {}}, required=["a", "b"]),
         taking({"a": {}, "b": {}}, required=["b", "a"]),
+        Grade.WORDS,
+        [],
+    ),
+    (
+        "a default",
+        taking({"a": TEXT}),
+        taking({"a": {**TEXT, "default": "all"}}),
+        Grade.ANNOTATIONS,
+        [],
+    ),
+    (
+        "an argument goes into a header",
+        taking({"a": TEXT}),
+        taking({"a": {**TEXT, "x-mcp-header": "A"}}),
+        Grade.ANNOTATIONS,
+        [],
+    ),
+    (
+        "an argument is called default",
+        taking({"default": TEXT}),
+        taking({"default": {**TEXT, "title": "D"}}),
         Grade.WORDS,
         [],
     ),

@@ -62,7 +62,7 @@ def test_tasks_of_the_extension_are_out_of_reach_for_the_revision_that_had_other
             made = await begun(client, "slow_compute", seconds=0.1, label="x")
             other = Client(client.served, client.sink)
             await other.open("2025-11-25")
-            assert (await other.error(method, {"taskId": made["taskId"]}))["code"] == -32601
+            assert (await other.error(method, {"taskId": made["taskId"]}))["code"] == -32602
             assert (await seen(client, made["taskId"], "completed", "cancelled"))["status"] == "completed"
 
     run(main())

@@ -70,3 +70,14 @@ def test_certificates_that_variables_name_are_readable(tmp_path: Path) -> None:
 
 def test_private_keys_beside_certificates_are_not(tmp_path: Path) -> None:
     assert not {"/etc/ssl", "/etc/ssl/private", "/etc/pki"} & readable(tmp_path, "x")
+
+
+def test_a_program_that_only_a_virtual_environment_has_is_looked_for_there_alone(tmp_path: Path) -> None:
+    program(tmp_path / "python" / "bin" / "python3")
+    (tmp_path / "env" / "bin").mkdir(parents=True)
+    (tmp_path / "env" / "bin" / "python3").symlink_to(tmp_path / "python" / "bin" / "python3")
+    (tmp_path / "env" / "pyvenv.cfg").write_text(f"home = {tmp_path / 'python' / 'bin'}\n")
+    server = program(tmp_path / "env" / "bin" / "a-server", f"#!{tmp_path / 'env' / 'bin' / 'python3'}\n")
+    found = readable(tmp_path, str(server))
+    assert {str(tmp_path / "env"), str(tmp_path / "python")} <= found
+    assert [path for path in found if not Path(path).exists()] == []

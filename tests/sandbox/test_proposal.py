@@ -6,6 +6,8 @@ import json
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from portbook.sandbox.declared_sandbox import DeclaredSandbox
 from portbook.sandbox.proposal import Touched, propose, read_notes, sandbox_line
 
@@ -67,3 +69,44 @@ def test_the_line_is_toml_with_short_paths(tmp_path: Path) -> None:
         "processes": 32,
     }
     assert 'connect = "any"' in sandbox_line(DeclaredSandbox(connect=None), tmp_path)
+
+
+def test_what_variables_name_is_granted_unless_it_is_too_much(tmp_path: Path) -> None:
+    for name in ("books", "state"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "books" / "memory.json").write_text("{}")
+    given = [
+        str(tmp_path / "books" / "memory.json"),
+        str(tmp_path / "state" / "new.db"),
+        "./state",
+        str(Path.home()),
+        "/new.db",
+        "https://a.example/x",
+        "org/repo",
+        "word",
+        "a\0/b",
+    ]
+    found = propose(Touched(), ("/bin/sh",), {"PATH": "/bin"}, tmp_path, given)
+    assert found.write == (tmp_path / "books", tmp_path / "state")
+    assert found.read == found.write
+
+
+def test_of_a_hidden_folder_only_the_file_that_a_variable_names_is_granted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    key = tmp_path / ".keys" / "key.json"
+    key.parent.mkdir()
+    key.write_text("{}")
+    found = propose(Touched(), ("/bin/sh",), {"PATH": "/bin"}, tmp_path, [str(key)])
+    assert found.write == (key,)
+
+
+def test_a_new_file_that_the_command_names_is_granted_with_its_folder_and_a_script_is_not(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "server.py").write_text("")
+    found = proposed(Touched(), tmp_path, "./code/server.py", f"--db={tmp_path}/data/new.db", "--verbose")
+    assert found.write == (tmp_path / "data",)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
 from portbook.scan.definition_scan import scan_definition
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.shadowing import Neighbours
+from support.portbook_process import ROOT
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 
@@ -22,13 +25,17 @@ NEIGHBOURS: Final = {
     "files": ("read_file", "write_file"),
 }
 
+# The rules were written with the first two in sight: the second was held out until they had been measured on
+# it once. Since the third was written, no rule was changed: it says what to expect of an attack that is new.
+SETS: Final = {"tuned": "tuned", "once_held_out": "once held out, tuned since", "held_out": "held out"}
+
 LEAST_RECALL: Final = 0.90
 MOST_FALSE_POSITIVES: Final = 0.05
 
 
-def cases(name: str) -> list[dict[str, Any]]:
+def cases(folder: str, name: str) -> list[dict[str, Any]]:
     # No file has a whole token in it: @@ stands inside of each.
-    text = (CORPUS / f"{name}.toml").read_text("utf-8").replace("@@", "")
+    text = (CORPUS / folder / f"{name}.toml").read_text("utf-8").replace("@@", "")
     return tomllib.loads(text)["case"]
 
 
@@ -48,40 +55,80 @@ def is_withheld(found: tuple[ScanFinding, ...]) -> bool:
     return any(each.tier is Tier.HARD for each in found)
 
 
+class Measured(NamedTuple):
+    """What the scan makes of one set of the corpus."""
+
+    poisoned: list[dict[str, Any]]
+    honest: list[dict[str, Any]]
+    missed: list[dict[str, Any]]
+    withheld: list[dict[str, Any]]
+
+    @property
+    def recall(self) -> float:
+        return 1 - len(self.missed) / len(self.poisoned)
+
+    @property
+    def false_positives(self) -> float:
+        return len(self.withheld) / len(self.honest)
+
+    @property
+    def counts(self) -> list[int]:
+        """Return attacks, those withheld, honest definitions, those withheld."""
+        found = len(self.poisoned) - len(self.missed)
+        return [len(self.poisoned), found, len(self.honest), len(self.withheld)]
+
+    def lines(self, name: str) -> Iterator[str]:
+        yield (
+            f"scan, {name}: {len(self.poisoned)} poisoned, recall {self.recall:.3f}; "
+            f"{len(self.honest)} honest, withheld {self.false_positives:.3f}"
+        )
+        for kind, found in (("missed", self.missed), ("withheld", self.withheld)):
+            for case in found:
+                yield f"  {kind}: {case['name']}: {case['inspired_by']}"
+
+
+def measured(folder: str) -> Measured:
+    poisoned, honest = cases(folder, "poisoned"), cases(folder, "honest")
+    return Measured(
+        poisoned,
+        honest,
+        [case for case in poisoned if not is_withheld(findings(case))],
+        [case for case in honest if is_withheld(findings(case))],
+    )
+
+
 def test_the_corpus_is_large_and_every_case_names_what_inspired_it() -> None:
-    poisoned, honest = cases("poisoned"), cases("honest")
-    assert len(poisoned) >= 60
-    assert len(honest) >= 120
-    inspirations = Counter(case["inspired_by"] for case in poisoned + honest)
+    tuned = cases("tuned", "poisoned"), cases("tuned", "honest")
+    assert len(tuned[0]) >= 60
+    assert len(tuned[1]) >= 120
+    every = [case for folder in SETS for kind in ("poisoned", "honest") for case in cases(folder, kind)]
+    inspirations = Counter(case["inspired_by"] for case in every)
     assert [each for each, count in inspirations.items() if count > 1 or len(each) < 12] == []
-    assert {case["check"] for case in poisoned} == set(ScanCheck)
+    assert {case["check"] for case in tuned[0]} == set(ScanCheck)
 
 
 @pytest.mark.covers("mcp.scan.corpus")
 def test_the_scan_finds_the_attacks_and_leaves_honest_definitions_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    poisoned, honest = cases("poisoned"), cases("honest")
-    missed = [case for case in poisoned if not is_withheld(findings(case))]
-    wrong = [case for case in honest if is_withheld(findings(case))]
-    soft = sum(bool(findings(case)) and not is_withheld(findings(case)) for case in honest)
-    recall, false_positives = 1 - len(missed) / len(poisoned), len(wrong) / len(honest)
+    found = {folder: measured(folder) for folder in SETS}
     with capsys.disabled():
-        print(
-            f"\nscan: {len(poisoned)} poisoned, recall {recall:.3f}; {len(honest)} honest, "
-            f"withheld {false_positives:.3f}, soft findings alone {soft / len(honest):.3f}"
-        )
-        for kind, cases_of_kind in (("missed", missed), ("withheld", wrong)):
-            for case in cases_of_kind:
-                print(f"  {kind}: {case['name']}: {case['inspired_by']}")
-    assert recall >= LEAST_RECALL
-    assert false_positives <= MOST_FALSE_POSITIVES
+        print("", *(line for folder, each in found.items() for line in each.lines(SETS[folder])), sep="\n")
+    assert found["tuned"].recall >= LEAST_RECALL
+    assert {folder for folder, each in found.items() if each.false_positives > MOST_FALSE_POSITIVES} == set()
+
+
+def test_the_documentation_has_the_measured_figures() -> None:
+    page = (ROOT / "docs" / "how-to" / "approve-what-mcp-servers-offer.md").read_text("utf-8")
+    rows = re.findall(r"^\| (tuned|once held out|held out)[:,][^|]*\|([\d |]+)\|$", page, re.MULTILINE)
+    told = {name.replace(" ", "_"): [int(cell) for cell in cells.split("|")] for name, cells in rows}
+    assert told == {folder: measured(folder).counts for folder in SETS}
 
 
 def test_each_check_finds_the_attacks_of_its_own_kind() -> None:
     found: Counter[str] = Counter()
     total: Counter[str] = Counter()
-    for case in cases("poisoned"):
+    for case in cases("tuned", "poisoned"):
         total[case["check"]] += 1
         found[case["check"]] += any(each.check == case["check"] for each in findings(case))
     assert {check: found[check] / total[check] for check in total if found[check] / total[check] < 0.75} == {}

@@ -29,7 +29,14 @@ def test_a_mention_has_a_tier(text: str, tier: Tier | None) -> None:
 
 @pytest.mark.parametrize(
     ("name", "tier"),
-    [("read_file", Tier.SOFT), ("read-file", Tier.SOFT), ("re\u0430d_file", Tier.HARD), ("read_files", None)],
+    [
+        ("read_file", Tier.SOFT),
+        ("read-file", Tier.SOFT),
+        ("re\u0430d_file", Tier.HARD),
+        ("read_files", None),
+        ("read_fi1e", Tier.HARD),
+        ("read_fi2e", None),
+    ],
 )
 def test_a_name_that_looks_like_a_neighbours_has_a_tier(name: str, tier: Tier | None) -> None:
     assert [each.tier for each in find_look_alike(name, NEAR)] == ([tier] if tier else [])

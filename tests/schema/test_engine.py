@@ -232,8 +232,14 @@ def test_a_schema_that_its_meta_schema_does_not_allow_is_refused(
     ],
 )
 def test_another_dialect_is_refused(named: Any) -> None:
-    message = f"must be {DIALECT}, the only supported dialect"
-    assert refusal({"$schema": named, "type": "string"}) == (Finding("/$schema", message, "$schema", ""),)
+    [found] = refusal({"$schema": named, "type": "string"})
+    assert (found.pointer, found.keyword) == ("/$schema", "$schema")
+    assert found.message.startswith(f"must be {DIALECT}, the only supported dialect")
+
+
+def test_a_schema_of_an_older_draft_is_refused_with_what_to_rename() -> None:
+    [found] = refusal({"$schema": "http://json-schema.org/draft-07/schema#"})
+    assert "; rename definitions to $defs" in found.message
 
 
 @pytest.mark.parametrize("named", [DIALECT, DIALECT + "#"])

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from portbook.errors import Finding
 from portbook.schema.cache import validator_for
-from portbook.schema.dialects import DIALECT
+from portbook.schema.dialects import DIALECT, DRAFT_07, check_dialect
 from portbook.schema.engine import BadSchema
 from portbook.schema.evaluation_cost import examine
 
 OUTSIDE = "refers to a different document, {}, which is never fetched; copy it under $defs"
 MISSING = "refers to something that is not in this document: there is nothing at {}; check its spelling"
 CIRCULAR = "refers to itself without descending into the value; remove the reference"
-DIALECTS = f"must be {DIALECT}, the only supported dialect"
+DIALECTS = check_dialect({"$schema": DRAFT_07})[0].message
 
 INTEGER = {"type": "integer"}
 STRING = {"type": "string"}

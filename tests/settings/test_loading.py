@@ -12,6 +12,8 @@ import pytest
 
 from portbook.access.callers import AllowedKey
 from portbook.settings import CONFIG_NAME, SETTINGS, BadSettings, load_settings
+from portbook.settings.loading import with_policy
+from portbook.settings.toml_file import parse_toml
 from support.portbook_process import environment
 from support.settings_files import BY_KEY, case, complaint, line, load, value_of
 
@@ -459,3 +461,17 @@ def test_a_setting_is_complained_of_where_it_is_given(
     said = str(settings.complain(("server", "port"), "is taken"))
     assert said.endswith(f"{place}{':1' if place.startswith('named') else ''}: server.port is taken")
     assert load_settings(None, {}, {}, None).place_of("server", "port") == "default"
+
+
+def test_a_policy_from_elsewhere_replaces_that_of_the_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / CONFIG_NAME
+    path.write_text('[server]\nport = 1\n[policy]\ndefault = "deny"\nmax_attempts = 3\n')
+    settings = load_settings(path, {}, {"policy.max_payload_bytes": 9}, tmp_path)
+    text = '[server]\nport = 2\n[policy]\n[[policy.rules]]\nname = "no"\naction = "deny"\n'
+    changed = with_policy(settings, parse_toml(text, "proposal"))
+    assert (changed.port, changed.limits.default, changed.limits.max_attempts) == (1, "allow", None)
+    assert changed.limits.max_payload_bytes == 9
+    assert [rule["name"] for rule in changed.policy_rules] == ["no"]
+    assert changed.place_of("policy", "rules", 0) == f"{CONFIG_NAME}:4"
+    with pytest.raises(BadSettings, match=r"proposal:2:1: unknown setting 'policy\.defalt'"):
+        with_policy(settings, parse_toml('[policy]\ndefalt = "deny"\n', "proposal"))

@@ -430,7 +430,44 @@ def test_there_are_none_where_there_is_no_store(world: World, tmp_path: Path) ->
     approvals = world.approvals()
     assert approvals.tickets() == []
     assert approvals.ticket("a") is None
+    assert (approvals.count_pending(), approvals.last_approved({("refund", "ada")})) == (0, {})
     assert [*tmp_path.iterdir()] == []
+
+
+def test_the_last_approved_call_of_a_tool_by_a_caller_is_known(world: World) -> None:
+    approvals = world.approvals()
+
+    async def scenario() -> None:
+        older = await approved(approvals, for_order(1))
+        world.clock.advance(1)
+        newer = await approved(approvals, for_order(2))
+        others = await approved(approvals, for_order(3, caller="bob"))
+        world.clock.advance(1)
+        await approvals.decide(await asked(approvals, for_order(4)), "deny", by="eve")
+        await asked(approvals, for_order(5))
+        found = approvals.last_approved({("refund", "ada"), ("refund", "nobody")})
+        assert {pair: ticket.id for pair, ticket in found.items()} == {("refund", "ada"): newer}
+        assert found["refund", "ada"].shown == {"order": 2}
+        await approvals.decide(newer, "deny", by="eve")
+        again = approvals.last_approved({("refund", "ada"), ("refund", "bob")})
+        assert {ticket.id for ticket in again.values()} == {older, others}
+
+    asyncio.run(scenario())
+
+
+def test_calls_that_wait_are_counted_until_they_are_decided_or_expire(world: World) -> None:
+    approvals = world.approvals()
+
+    async def scenario() -> None:
+        first = await asked(approvals, for_order(1))
+        await asked(approvals, for_order(2))
+        assert approvals.count_pending() == 2
+        await approvals.decide(first, "deny", by="eve")
+        assert approvals.count_pending() == 1
+        world.clock.advance(1_000_000)
+        assert approvals.count_pending() == 0
+
+    asyncio.run(scenario())
 
 
 # -- processes that end, stores that break

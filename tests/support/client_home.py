@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
-from portbook.adopt.client_table import CLIENTS, KnownClient, client_files
 from portbook.adopt.json_text import parse_json
 from portbook.apis.openapi.yaml_reader import parse_yaml
+from portbook.exports.client_table import CLIENTS, KnownClient, client_files
 from support.pinned_folder import LIST, SEND
 from support.portbook_process import TESTS, Finished, environment, run
 

@@ -42,6 +42,12 @@ COUNTS: Final = {
         200,
         "{count:,} starts and kills of a server whose grandchild hangs, and of Portbook: no process left",
     ),
+    "adoption kills": Count(
+        6,
+        100,
+        "{count:,} kills of an adoption at most, one at each of its steps: every file is old or new, and "
+        "undoing gives all back",
+    ),
     "upstream restarts": Count(
         3,
         200,

@@ -76,7 +76,9 @@ async def connected(
     told = told or Told()
     checks = AnswerChecks(validator(), is_enforced=is_enforced, warn=told.warned.append)
     events = Events(
-        lambda method, params: told.changed.append((method, params)), told.lost.append, told.odd.append
+        lambda method, params: told.changed.append((method, params)),
+        lambda _, problem: told.lost.append(problem),
+        told.odd.append,
     )
     connection = UpstreamConnection(link, checks, events)
     await connection.open()

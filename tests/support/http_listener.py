@@ -38,6 +38,8 @@ class Peer:
     writer: asyncio.StreamWriter
 
     async def send(self, data: bytes) -> None:
+        if self.writer.transport.is_closing():
+            raise ConnectionResetError
         self.writer.write(data)
         await self.writer.drain()
 
@@ -64,11 +66,10 @@ class Peer:
         self.writer.transport.abort()
 
 
-class Listener:
-    """A server, and how to reach it."""
+class ListeningPort:
+    """A port that any server listens on, and how to reach it."""
 
-    def __init__(self, server: HttpServer, address: tuple[str, int]) -> None:
-        self.server = server
+    def __init__(self, address: tuple[str, int]) -> None:
         self.address = address
         self._peers: list[Peer] = []
 
@@ -98,6 +99,14 @@ class Listener:
         async with asyncio.timeout(PATIENCE_S):
             while not is_so():
                 await asyncio.sleep(0.01)
+
+
+class Listener(ListeningPort):
+    """A server of ours, and how to reach it."""
+
+    def __init__(self, server: HttpServer, address: tuple[str, int]) -> None:
+        super().__init__(address)
+        self.server = server
 
 
 def allow_descriptors(count: int) -> None:

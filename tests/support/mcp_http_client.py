@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from portbook.app.assemble import App, assemble
+from portbook.app.assemble import assemble
+from portbook.app.running_app import App
 from portbook.audit.log_writer import MemorySink
 from portbook.doors.http.asgi import asgi_application
 from portbook.doors.http.route_table import routes_of

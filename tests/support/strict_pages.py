@@ -23,6 +23,8 @@ def require_strict(answer: Exchange) -> str:
     page = answer.body.decode()
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
+    for name, value in (("opener", "same-origin"), ("resource", "same-origin"), ("embedder", "require-corp")):
+        assert answer.headers[f"cross-origin-{name}-policy"] == value
     rules = dict(rule.split(" ", 1) for rule in answer.headers["content-security-policy"].split("; "))
     assert (
         rules["default-src"]

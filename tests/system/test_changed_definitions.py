@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from portbook.pins.grade import Grade, Reaction
+from portbook.pins.grade import Grade
+from portbook.pins.on_change import Reaction
 from support.portbook_process import TESTS, run
 from support.stdio_session import StdioSession, stdio_session
 

@@ -164,7 +164,7 @@ UNREAD = [
         (f"{path} by {method}", raw(f"{method} {path}", HOST + JSON_HEAD, b"{}"), b"405", "WRONG_HTTP_METHOD")
         for method, path in (
             *(("PUT", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp")),
-            *(("PUT", "/rpc"), ("PUT", "/execute"), ("GET", "/tools/echo")),
+            *(("PUT", "/rpc"), ("PUT", "/execute"), ("PUT", "/tools/echo")),
         )
     ),
     *(

@@ -1,10 +1,13 @@
-"""Clients that send requests without end and read no answers cost little memory, and nobody else notices."""
+"""Whatever clients and APIs do at once, the memory that it takes is bounded, and nobody else notices."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import socket
+import socketserver
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -82,3 +85,61 @@ def test_answers_that_nobody_reads_take_a_bounded_amount_of_memory_together(tmp_
             raw.recv(1)  # its answer is there, and the rest of it waits
         assert resident_bytes(server.process.pid) - before < MOST_BYTES
         assert server.request("/livez").status == 200
+
+
+# As a value it takes thirty times as much memory, and one secret has it wait for a thread that redacts it.
+RESULT = b"[" + b"{}," * 100_000 + b'"AKIAIOSFODNN7EXAMPLE"]'
+RESULTS = 40
+# Three results as values, on the loop and in two threads, each with a copy that is being made of it.
+MOST_AS_VALUES = 3 * 2 * 30 * len(RESULT)
+
+
+class Api(socketserver.BaseRequestHandler):
+    """Answers every request with the same large result, and counts them."""
+
+    answered = threading.Semaphore(0)
+
+    def handle(self) -> None:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+        while self.request.recv(65_536).endswith(b"\r\n\r\n"):
+            self.request.sendall(head % len(RESULT) + RESULT)
+            self.answered.release()
+
+
+@contextlib.contextmanager
+def api() -> Iterator[int]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Api) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.covers("design.http-server.bounded-results")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_large_results_that_come_at_once_wait_for_their_turn_as_bytes(tmp_path: Path) -> None:
+    body = b'{"session_id":"s","tool_id":"api.get","args":{}}'
+    head = b"POST /execute HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    request = b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
+    with api() as port, contextlib.ExitStack() as held:
+        tool = "[http.api.tools.get]\nmethod = 'GET'\npath = '/'\n"
+        (tmp_path / "portbook.toml").write_text(f"[http.api]\nbase_url = 'http://127.0.0.1:{port}'\n{tool}")
+        server = held.enter_context(http_server(cwd=tmp_path, tools=()))
+        answer = server.request("/execute", body, content_type="application/json")
+        assert (answer.status, b"AKIA" in answer.body) == (200, False)
+        assert Api.answered.acquire(timeout=30)
+        before = resident_bytes(server.process.pid)
+        host, own_port = server.url.removeprefix("http://").split(":")
+        for _ in range(RESULTS):
+            raw = held.enter_context(socket.create_connection((host, int(own_port)), timeout=30))
+            raw.sendall(request)
+        for _ in range(RESULTS):
+            assert Api.answered.acquire(timeout=60)
+        assert server.request("/livez").status == 200
+        grown = resident_bytes(server.process.pid) - before
+        # What waits is held as it came and as it is written, within what the API may send.
+        assert grown < RESULTS * 3 * len(RESULT) + MOST_AS_VALUES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -51,6 +52,11 @@ def resident_mb(peer: Peer) -> float:
     return int(found[1]) / 1024
 
 
+def cpu_s(peer: Peer) -> float:
+    fields = (PROC / str(peer.process.pid) / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def said(folder: Path) -> str:
     return (folder / "stderr").read_text()
 
@@ -65,6 +71,7 @@ def assert_served(peer: Peer) -> None:
     [
         ("endless cursors", "its tools/list has no end after 200 pages"),
         ("many tools", "its tools/list has more than 5000 entries"),
+        ("long lists", "its tools/list makes its lists longer than 4194304 bytes"),
     ],
 )
 def test_a_list_without_end_is_given_up_and_told(folder: Path, attack: str, words: str) -> None:
@@ -100,6 +107,15 @@ def test_a_flood_fills_nothing_and_the_next_call_is_served(folder: Path, attack:
         assert peer.text("evil__echo") == "echo"
     assert len(peer.heard) < 20_000
     assert len(said(folder)) < 20_000
+
+
+def test_short_lines_of_one_server_cost_next_to_nothing(folder: Path) -> None:
+    with peer_of(folder, attacked("short lines")) as peer:
+        assert_served(peer)
+        before = cpu_s(peer)
+        assert peer.text("evil__echo") == "echo"
+        # 500,000 of them: 0.2 s; read as messages they would take 3 s, for which calls of others wait.
+        assert cpu_s(peer) - before < 1.2
 
 
 def test_a_server_speaks_for_no_resource_of_others(folder: Path) -> None:

@@ -6,15 +6,19 @@ from typing import NamedTuple
 
 import h11
 import pytest
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portbook.doors.http.host_and_origin_check import refuse_head
-from portbook.doors.http.request import AUTHORITY
+from portbook.doors.http.request import AUTHORITY, InboundRequest
+from portbook.doors.http.response import Reply
+from portbook.doors.http.router import Route
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.request_reader import RequestReader
 from portbook.net.allowed_hosts_and_origins import Hosts
 from support.counts import count
+from support.under_uvicorn import PARSERS, under_uvicorn
 
 ANY_HOST = Hosts(is_exposed=True)
 
@@ -68,7 +72,9 @@ def theirs(data: bytes) -> list[Message]:
 
 
 def head(*lines: bytes, first: bytes = b"POST /a HTTP/1.1") -> bytes:
-    return b"".join(line + b"\r\n" for line in (first, b"host: h", *lines, b""))
+    return b"".join(
+        line + b"\r\n" for line in (first, b"host: h", b"content-type: application/json", *lines, b"")
+    )
 
 
 NEXT = head(first=b"GET /hidden HTTP/1.1")
@@ -181,3 +187,34 @@ def streams(draw: st.DrawFn) -> bytes:
 def test_whatever_is_sent_is_framed_as_h11_does_or_refused(data: bytes) -> None:
     found = ours(data)
     assert found == theirs(data)[: len(found)]
+
+
+async def served_under_uvicorn(data: bytes, parser: str) -> list[tuple[bytes, bytes]]:
+    """Return the messages that our routes get if a different server frames them."""
+    got: list[tuple[bytes, bytes]] = []
+
+    async def note(request: InboundRequest) -> Reply:
+        assert isinstance(request.body, bytes)
+        got.append((request.head.method.encode(), request.body))
+        return Reply(200, b"", b"")
+
+    methods, paths = ("GET", "POST"), ("/", "/a", "/hidden")
+    routes = {(method, path): Route(note, takes_message=True) for method in methods for path in paths}
+    async with under_uvicorn(routes, parser) as mounted:
+        peer = await mounted.connect()
+        await peer.send(data)
+        peer.half_close()
+        await peer.rest()
+    return got
+
+
+@pytest.mark.covers("design.http-server.asgi-framing")
+@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize("case", CORPUS)
+def test_under_a_different_server_too_an_odd_request_is_framed_as_h11_does_or_refused(
+    case: str, parser: str
+) -> None:
+    data, _ = CORPUS[case]
+    found = uvloop.run(served_under_uvicorn(data, parser))
+    framed = theirs(data.lstrip(b"\r\n"))  # RFC 9112, 2.2: a server may skip empty lines before a request
+    assert found == [(message.method, message.body) for message in framed][: len(found)]

@@ -11,7 +11,7 @@ import pytest
 
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.main import cli
-from support.portbook_process import run
+from support.portbook_process import Finished, run
 
 # A command line that fails, for each command that prints data.
 BROKEN_SETTINGS = "[server]\nprot = 1\n"
@@ -19,6 +19,7 @@ FAILING: dict[str, tuple[str, ...]] = {
     "call": ("greet",),
     "check": (),
     "tools": (),
+    "adopt": ("--file", "missing.json"),
     "upstreams": (),
     "upstreams restart": ("x",),
     "upstreams sandbox": ("x",),
@@ -52,10 +53,10 @@ FAILING: dict[str, tuple[str, ...]] = {
     "export mcpb": ("--author", "Ada"),
     "export server.json": ("--name", "x", "--description", "x"),
 }
-# `doctor` tells of broken settings as one of its lines, and never fails.
+# `doctor` tells of broken settings as one of its lines, beside all that works.
 NO_ERRORS = {"doctor"}
-# They print no data: a server, a file that is written, a script for a shell, a dialogue with a person.
-NO_DATA = {"serve", "init", "completion", "adopt"}
+# They print no data: a server, a file that is written, a script for a shell.
+NO_DATA = {"serve", "init", "completion"}
 
 
 def commands(context: click.Context) -> Iterator[click.Context]:
@@ -98,6 +99,57 @@ def test_an_error_is_one_line_of_json_and_nothing_else_tells_it(name: str, tmp_p
     assert all(set(each) == {"file", "line", "column", "message"} for each in problems)
     assert problems
     assert "error" not in finished.err
+
+
+@pytest.mark.parametrize("name", sorted({*FAILING, *NO_ERRORS}))
+def test_a_mistake_in_the_command_line_is_one_line_of_json_too(name: str, tmp_path: Path) -> None:
+    assert told_alone(run(*name.split(), "--json", "--no-such-option", cwd=tmp_path)) == 1
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_an_error_without_broken_settings_is_where_every_other_is(name: str, tmp_path: Path) -> None:
+    """Names that are not there, files that are missing: whatever fails, all that is printed is JSON."""
+    (tmp_path / "portbook.toml").write_text("[docs]\nenabled = false\n")
+    finished = run(*name.split(), "--json", *FAILING[name], cwd=tmp_path)
+    for line in finished.out.splitlines():
+        json.loads(line)
+    assert "portbook: error" not in finished.err
+    if name in UNKNOWN:
+        assert told_alone(finished) == 1
+
+
+# Those of FAILING whose arguments name what is not there.
+UNKNOWN = {
+    "upstreams restart", "upstreams sandbox", "fetch", "explain", "policy test", "policy diff",
+    "approvals show", "approvals approve", "approvals deny", "keys revoke", "keys signing", "audit show",
+    "schema check", "diff", "wrap", "envelope check", "export server.json",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [each for each in FAILING if " " in each and KNOWN.get(each.split()[0]) is not None]
+)
+def test_json_that_is_asked_of_the_group_is_asked_of_its_verb(name: str, tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(BROKEN_SETTINGS)
+    group, verb = name.split()
+    assert told_alone(run(group, "--json", verb, *FAILING[name], cwd=tmp_path)) == 1
+
+
+def test_the_doctor_tells_of_broken_settings_and_fails(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(BROKEN_SETTINGS)
+    finished = run("doctor", "--json", cwd=tmp_path)
+    [problem] = json.loads(finished.out)["settings"]
+    assert (finished.code, problem[:22]) == (2, "portbook.toml:2:1: unk")
+
+
+def told_alone(finished: Finished) -> int:
+    """Return the number of problems; standard output has one line of JSON, and nothing else tells of them."""
+    assert finished.code not in (0, None)
+    [line] = finished.out.splitlines()
+    problems = json.loads(line)["error"]["problems"]
+    assert all(set(each) == {"file", "line", "column", "message"} for each in problems)
+    assert "error" not in finished.err
+    return len(problems)
 
 
 def groups(command: click.Command, name: str) -> Iterator[tuple[str, click.Group]]:

@@ -7,14 +7,18 @@ era is asked over its connection, one of 2026-07-28 answers with its next reques
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.mcp_peer import Peer, peer_of, small_server, table
+from support.running_processes import wait_until
 
 ERAS = ("2025-11-25", "2026-07-28")
 MAY_ASK = 'may_ask = ["elicitation", "sampling", "roots"]'
@@ -131,3 +135,17 @@ def test_an_answer_without_the_state_of_its_caller_is_not_taken(tmp_path: Path) 
         once = {"name": "small__elicit", "arguments": {}, **given, "requestState": state}
         assert "Eve" in json.dumps(peer.answer("tools/call", once)["result"])
         assert "is gone" in json.dumps(peer.answer("tools/call", once)["result"])
+
+
+def test_a_held_call_is_gone_when_its_server_is(tmp_path: Path) -> None:
+    with peer_of(tmp_path, table("small", small_server()), "2026-07-28") as peer:
+        params: dict[str, Any] = {"name": "small__elicit", "arguments": {}}
+        held = peer.answer("tools/call", params)["result"]
+        process = peer.text("small__process")
+        os.kill(int(process), signal.SIGKILL)
+        wait_until(lambda: peer.call("small__process").get("content", [{}])[0].get("text", "").isdigit())
+        given = {key: peer.given(each) for key, each in held["inputRequests"].items()}
+        rounds = {"inputResponses": given, "requestState": held["requestState"]}
+        told = json.dumps(peer.answer("tools/call", {**params, **rounds}))
+    assert "the call that waited for this answer is gone" in told
+    assert "never retrieved" not in (tmp_path / "stderr").read_text()

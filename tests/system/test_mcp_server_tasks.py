@@ -39,7 +39,10 @@ def test_a_tool_that_runs_as_a_task_alone_is_called_and_may_ask(
 ) -> None:
     with peer_over(tmp_path, BOX, revision) as peer:
         tools = {tool["name"]: tool for tool in peer.answer("tools/list")["result"]["tools"]}
-        assert "execution" not in tools["box__slow"]  # the task is between the server and us
+        # To clients it is a tool that may run as a task, where their revision asks for one.
+        assert tools["box__slow"].get("execution") == (
+            {"taskSupport": "optional"} if revision == "2025-11-25" else None
+        )
         answered = peer.text("box__slow", _meta={"progressToken": "t"})
         assert json.loads(answered)["content"] == {"name": "Ada"}
         told = [each["params"] for each in peer.heard if each["method"] == "notifications/progress"]

@@ -68,7 +68,8 @@ def start(folder: Path) -> None:
 
 
 def test_there_are_enough_of_them_and_each_says_what_to_do() -> None:
-    assert (len(SETTINGS), len(TOOLSETS)) >= (60, 20)
+    assert len(SETTINGS) >= 60
+    assert len(TOOLSETS) >= 20
     for text, says in (row.values for row in (*SETTINGS, *TOOLSETS)):
         place, _, rest = says.partition(": ")
         assert re.fullmatch(r"(portbook\.toml|mine\.py):\d+:\d+", place), says
@@ -100,3 +101,22 @@ def test_every_verb_begins_with_the_place(folder: Path) -> None:
     ):
         finished = run(*verb, cwd=folder)
         assert (finished.code, finished.err) == (2, f"portbook: error: {says}\n"), verb
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        ("name: say-hello", "SKILL.md:1:1: its frontmatter needs a description"),
+        ("description: x\nname: other", "SKILL.md:3:1: its name must be that of its folder"),
+        ("name: say-hello\ndescription: >\n  x", "SKILL.md:3:1: put quotes around this value"),
+    ],
+)
+def test_a_mistake_in_a_skill_is_told_with_its_line(head: str, says: str, folder: Path) -> None:
+    (folder / "skills" / "say-hello").mkdir(parents=True)
+    (folder / "skills" / "say-hello" / "SKILL.md").write_text(f"---\n{head}\n---\n")
+    (folder / "mine.py").write_text(
+        'from portbook import Toolset\n\ntoolset = Toolset("x")\ntoolset.skills("skills")\n'
+    )
+    assert refusal(folder, NAMES_A_TOOLSET).startswith(f"skills/say-hello/{says}")
+    place = says.partition(": ")[0]
+    assert f"skills/say-hello/{place}: error: " in run("check", "mine.py", cwd=folder).out.decode()

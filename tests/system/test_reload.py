@@ -137,12 +137,12 @@ def test_keys_and_redaction_are_reloaded_too(served: Served) -> None:
     assert served.execute()["result"] == {"nickname": "[redacted]", "plain": "y"}
 
 
-def test_keys_that_become_required_are_and_the_page_no_longer_lists_the_tools(served: Served) -> None:
-    assert b"wait_for" in served.server.request("/").body
+def test_keys_that_become_required_are_and_the_page_asks_for_one(served: Served) -> None:
+    assert b'data-calls-need-key="no"' in served.server.request("/").body
     assert served.reload(SETTINGS + "[keys]\nrequired = true\n") == GOOD
     assert served.reason() == "UNAUTHORIZED"
     assert served.server.request("/tools").status == 401
-    assert b"wait_for" not in served.server.request("/").body
+    assert b'data-calls-need-key="yes"' in served.server.request("/").body
     assert served.reload(SETTINGS) == GOOD
     assert served.reason() == "OK"
 

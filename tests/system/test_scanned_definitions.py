@@ -53,6 +53,20 @@ def test_changed_words_that_are_doubtful_wait_for_a_person(tmp_path: Path) -> No
         assert client.call("box__send") == "TOOL_WITHHELD"
 
 
+@pytest.mark.covers("mcp.scan.accepted")
+def test_a_soft_finding_does_not_outweigh_an_operator_who_accepts_the_change_and_a_hard_one_does(
+    tmp_path: Path,
+) -> None:
+    folder = PinnedFolder(tmp_path, "on_change = { words = 'accept', added = 'accept' }")
+    assert run("pin", cwd=tmp_path).code == 0
+    folder.offer(DOUBTFUL, LIST, {**POISONED, "name": "attack"}, {**DOUBTFUL, "name": "new"})
+    with stdio_session(tmp_path) as client:
+        client.call("box__list")
+        client.wait_until(lambda: client.tools().keys() == {"box__list", "box__send", "box__new"})
+        assert client.call("box__send") == "send ran"
+        assert client.call("box__attack") == "TOOL_QUARANTINED"
+
+
 def test_on_first_use_an_attack_is_not_approved(tmp_path: Path) -> None:
     folder = PinnedFolder(tmp_path, 'trust = "first-use"')
     folder.offer(POISONED, LIST)

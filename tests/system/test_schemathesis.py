@@ -113,4 +113,5 @@ def test_schemathesis_finds_no_unexpected_status_and_no_broken_promise(tmp_path:
         assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
         assert server.request("/livez").status == 200
     tested = [line.strip() for line in done.stdout.splitlines() if "Tested:" in line]
-    assert tested == ["Tested: 10"]  # five tools with docs.search, /execute, /tools, /health, /livez, /readyz
+    # Five tools with docs.search, run and described, /execute, /tools, /health, /livez, /readyz.
+    assert tested == ["Tested: 15"]

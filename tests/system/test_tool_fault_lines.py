@@ -20,7 +20,7 @@ import sys
 
 from pydantic import BaseModel, field_serializer
 
-from portbook import ToolError, Toolset
+from portbook import Image, ToolError, Toolset
 
 toolset = Toolset("failing")
 
@@ -108,6 +108,16 @@ async def groups() -> int:
 @toolset.tool(effect="read")
 def parses() -> int:
     return json.loads("canary")  # parses JSONDecodeError
+
+
+@toolset.tool(effect="read")
+def draws() -> Image:
+    return Image(path="canary.png")  # draws FileNotFoundError
+
+
+@toolset.tool(effect="read")
+def draws_words() -> Image:
+    return Image(path=__file__)  # draws_words ValueError
 """
 EXPECTED = {
     name: (kind, number)

@@ -13,6 +13,7 @@ import pytest
 
 from portbook.testing import TestClient
 from support.in_process_connection import META, STATELESS_META, handshake
+from support.mcp_peer import small_server, table
 from support.portbook_process import (
     PORTBOOK,
     Finished,
@@ -171,9 +172,6 @@ def test_the_other_contracts_keep_the_canonical_name(folder: Path) -> None:
     with http_server(cwd=folder, tools=("tools.py",)) as server:
         listed = server.request("/tools").json["tools"]
     assert [each["name"] for each in listed][:3] == [*sorted(NAMES)[:2], "orders.confirm"]
-    called = run("call", "--toolset", "tools.py", "orders__get_order", "order_id=o-1", cwd=folder)
-    assert called.code == 4
-    assert "did you mean orders.get_order?" in called.err
 
 
 @pytest.mark.covers("design.names.rounds")
@@ -278,8 +276,26 @@ def test_policy_and_keys_match_the_canonical_name(folder: Path) -> None:
         assert client.as_caller("ada").call("orders__get_order", order_id="o-1").value == "o-1"
     with TestClient(folder / "tools.py", policy={"rules": [rule]}) as client:
         assert client.call("createIssue", order_id="o-1").reason == "POLICY_VIOLATION"
-    explained = run("explain", "--toolset", "tools.py", "createIssue", "order_id=o-1", cwd=folder)
-    assert "the canonical name of this tool is createissue_7sqobj1ih5" in explained.err
+
+
+@pytest.mark.covers("design.names.commands")
+def test_call_and_explain_take_every_name_that_a_listing_shows(folder: Path) -> None:
+    given = ("--toolset", "tools.py", "order_id=o-1")
+    tools = json.loads(run("tools", "tools.py", cwd=folder).out)["tools"]
+    for tool in (each for each in tools if each["name"] in NAMES):
+        for name in {tool["name"], tool["listed"], tool["declared"], tool["tool"]}:
+            called = run("call", name, *given, cwd=folder)
+            assert (called.code, json.loads(called.out)) == (0, "o-1"), (name, called.err)
+            explained = json.loads(run("explain", name, *given, cwd=folder).out)
+            assert explained["tool"] == tool["tool"], name
+
+
+def test_call_takes_the_names_of_tools_of_mcp_servers(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(table("box", small_server()))
+    listed = json.loads(run("tools", cwd=tmp_path).out)["tools"]
+    for name in ("box__echo", "box.echo"):
+        called = run("call", name, "text=hello", cwd=tmp_path)
+        assert (called.code, b"hello" in called.out) == (0, True), (name, called.err, listed)
 
 
 def test_names_in_the_http_table_may_have_capitals_and_hyphens(folder: Path) -> None:

@@ -7,6 +7,7 @@ import inspect
 
 import pytest
 
+from portbook import Toolset
 from portbook.testing import AsyncTestClient, TestClient
 from support.shop_toolset import LARGE_REFUNDS, toolset
 
@@ -48,6 +49,27 @@ def test_calls_side_by_side_keep_their_own_records_and_messages() -> None:
             assert (stock.exception, fit.exception) == (None, None)
             assert isinstance(broken.exception, KeyError)
             assert len(client.records) == 4
+
+    asyncio.run(main())
+
+
+def test_calls_that_end_together_keep_their_own_records() -> None:
+    async def main() -> None:
+        gate = asyncio.Event()
+        tools = Toolset("gate")
+
+        @tools.tool
+        async def pass_gate(number: int) -> int:
+            await gate.wait()
+            return number
+
+        async with AsyncTestClient(tools) as client:
+            calls = [asyncio.create_task(client.call("pass_gate", number=number)) for number in range(5)]
+            await asyncio.sleep(0.05)
+            gate.set()
+            for number, result in enumerate(await asyncio.gather(*calls)):
+                assert result.value == number
+                assert len(result.records) == 1
 
     asyncio.run(main())
 

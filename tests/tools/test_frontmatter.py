@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.model import JSON
-from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of
+from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of, line_of_member
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,14 @@ def test_the_head_of_a_file_is_read(lines: str, members: dict[str, JSON]) -> Non
     ],
 )
 def test_what_goes_beyond_that_is_refused_with_its_line(lines: str) -> None:
-    with pytest.raises(BadFrontmatter, match="line "):
+    with pytest.raises(BadFrontmatter) as raised:
         frontmatter_of(f"---\n{lines}\n---\n")
+    assert 2 <= raised.value.line <= 2 + lines.count("\n")
+
+
+def test_a_member_has_its_line_and_one_that_is_missing_the_first() -> None:
+    text = "---\nname: a\n\ndescription: b\n---\nversion: of the body\n"
+    assert [line_of_member(text, name) for name in ("name", "description", "version")] == [2, 4, 1]
 
 
 @pytest.mark.parametrize("text", ["", "# Title", "---\nname: a\n", "x\n---\nname: a\n---\n"])

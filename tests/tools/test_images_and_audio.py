@@ -20,21 +20,26 @@ def test_a_format_is_another_way_to_say_the_type(form: str, mime_type: str) -> N
     assert Audio(b"", format="mp3") == Audio(b"", "audio/mpeg")
 
 
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
 @pytest.mark.parametrize(
-    ("name", "given", "mime_type"),
+    ("name", "data", "given", "mime_type"),
     [
-        ("a.png", {}, "image/png"),
-        ("a.JPG", {}, "image/jpeg"),
-        ("a", {}, "image/png"),
-        ("a.x", {"format": "gif"}, "image/gif"),
+        ("a.png", PNG, {}, "image/png"),
+        ("a.JPG", b"\xff\xd8\xff\xe0", {}, "image/jpeg"),
+        ("a", PNG, {}, "image/png"),
+        ("a.x", b"GIF89a", {"format": "gif"}, "image/gif"),
+        ("a.x", b"?", {"format": "x-own"}, "image/x-own"),
+        ("a.svg", b"<svg/>", {}, "image/svg+xml"),
     ],
 )
 def test_a_path_gives_the_bytes_and_the_type(
-    name: str, given: dict[str, Any], mime_type: str, tmp_path: Path
+    name: str, data: bytes, given: dict[str, Any], mime_type: str, tmp_path: Path
 ) -> None:
-    (tmp_path / name).write_bytes(b"\x00")
+    (tmp_path / name).write_bytes(data)
     for path in (tmp_path / name, str(tmp_path / name)):
-        assert Image(path=path, **given) == Image(b"\x00", mime_type)
+        assert Image(path=path, **given) == Image(data, mime_type)
     (tmp_path / "a.mp3").write_bytes(b"\x01")
     assert Audio(path=tmp_path / "a.mp3").as_json() == {
         "type": "audio",
@@ -49,3 +54,23 @@ def test_data_or_a_path_is_needed_and_not_both(tmp_path: Path) -> None:
             Image(**given)  # pyright: ignore[reportArgumentType] - both at once
     with pytest.raises(FileNotFoundError):
         Audio(path=tmp_path / "none.wav")
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "data", "says"),
+    [
+        (Image, "notes.txt", b"words", "its extension names no image format"),
+        (Image, "a.mp3", b"ID3", "its extension names no image format"),
+        (Image, "a.png", b"words", "not a file of image/png"),
+        (Image, "a.jpg", PNG, "not a file of image/jpeg"),
+        (Image, "a", b"words", "not a file of image/png"),
+        (Audio, "a.wav", b"words", "not a file of audio/wav"),
+        (Audio, "a.png", PNG, "its extension names no audio format"),
+    ],
+)
+def test_a_file_that_is_something_else_is_refused(
+    make: type[Image | Audio], name: str, data: bytes, says: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=says):
+        make(path=tmp_path / name)

@@ -20,7 +20,7 @@ from portbook.tools.function_arguments import bind_arguments
 from portbook.tools.functions import spec_from_function
 from portbook.tools.plain_types import NotPlain, plain_type
 from portbook.tools.pydantic_conversion import converted_arguments, converted_result
-from portbook.tools.spec import Effect, ToolSpec
+from portbook.tools.spec import BadTool, Effect, ToolSpec
 
 PLAIN: list[Any] = [
     str,
@@ -119,13 +119,34 @@ def test_a_plain_type_has_the_schema_that_pydantic_gives_it(hint: Any) -> None:
     assert json.dumps(result) == json.dumps(True if hint is Any else converted_result(hint)[1])
 
 
-@pytest.mark.parametrize("default", [None, "a", 1, 1.5, True], ids=repr)
-@pytest.mark.parametrize("hint", [str | None, Any, int, list[str]], ids=str)
+DEFAULTS: list[tuple[Any, list[Any]]] = [
+    (str | None, [None, "a"]),
+    (Any, [None, "a", 1, 1.5, True]),
+    (int, [None, 1]),
+    (float, [None, 1.5, 1]),
+    (list[str], [None]),
+    (Literal["a", "b"], [None, "a"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("hint", "default"), [(hint, each) for hint, defaults in DEFAULTS for each in defaults], ids=repr
+)
 def test_a_default_is_in_the_schema_and_reaches_the_function(hint: Any, default: Any) -> None:
     bind, ours = bound_by(hint, default)
     convert, theirs = converted_arguments("here", [takes(hint, default)], {"value": hint})
     assert json.dumps(ours) == json.dumps(theirs)
     assert bind({}) == convert({}) == {"value": default}
+
+
+@pytest.mark.parametrize(
+    ("hint", "default"),
+    [(str, 1), (str | None, 1), (int, "a"), (int, 1.5), (int, True), (list[str], "a"), (Literal["a"], "b")],
+    ids=repr,
+)
+def test_a_default_of_another_type_is_refused(hint: Any, default: Any) -> None:
+    with pytest.raises(BadTool, match="the default of parameter value is not of its type"):
+        bound_by(hint, default)
 
 
 @pytest.mark.parametrize("hint", OTHERS, ids=str)

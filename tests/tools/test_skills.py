@@ -33,19 +33,22 @@ def test_every_file_of_a_skill_is_a_resource_but_hidden_ones(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "head"),
+    ("name", "head", "line"),
     [
-        ("a-skill", "description: x"),
-        ("a-skill", "name: a-skill"),
-        ("a-skill", "name: another\ndescription: x"),
-        ("A-Skill", "name: A-Skill\ndescription: x"),
-        ("a--skill", "name: a--skill\ndescription: x"),
-        ("a-skill", "name: a-skill\ndescription: ''"),
+        ("a-skill", "description: x", 1),
+        ("a-skill", "name: a-skill", 1),
+        ("a-skill", "description: x\nname: another", 3),
+        ("A-Skill", "name: A-Skill\ndescription: x", 2),
+        ("a--skill", "name: a--skill\ndescription: x", 2),
+        ("a-skill", "name: a-skill\ndescription: ''", 3),
+        ("a-skill", "name: a-skill\ndescription: x\nmore: [", 4),
     ],
 )
-def test_a_skill_that_breaks_the_rules_is_refused(tmp_path: Path, name: str, head: str) -> None:
+def test_a_skill_that_breaks_the_rules_is_refused_at_its_line(
+    tmp_path: Path, name: str, head: str, line: int
+) -> None:
     a_skill(tmp_path, name, head)
-    with pytest.raises(BadTool, match=r"SKILL\.md"):
+    with pytest.raises(BadTool, match=rf"SKILL\.md:{line}:1: "):
         specs_from_skills(tmp_path)
 
 

@@ -188,9 +188,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     assert complaint(str(tmp_path / "tools.py")).startswith(f"{tmp_path / 'tools.py'}: no such file")
 
 
-@pytest.mark.parametrize(
-    "name", ["no_such_module", "no_such_package.module", "json.no_such_module", "a/b", "", "..a"]
-)
+@pytest.mark.parametrize("name", ["no_such_module", "no_such_package.module", "json.no_such_module", ""])
 def test_a_missing_module_is_named_without_lines_of_the_import_machinery(name: str) -> None:
     said = complaint(name)
     assert said.startswith(f"{name}: cannot be imported: ")
@@ -297,3 +295,8 @@ def test_a_file_that_failed_leaves_no_module_behind_and_can_be_mended(tmp_path: 
 def test_an_interrupt_is_nobodys_mistake(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         load_toolsets(write(tmp_path, "tools.py", "raise KeyboardInterrupt"))
+
+
+@pytest.mark.parametrize("source", [".", "..a", "a/b", "./tools", "tools/", "/tools/mine"])
+def test_a_path_that_is_no_python_file_is_not_taken_for_a_module(source: str) -> None:
+    assert complaint(source) == f"{source}: not a toolset; name a file that ends in .py, or a module"

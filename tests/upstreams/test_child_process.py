@@ -43,6 +43,27 @@ def test_what_is_written_is_read_and_a_closed_input_ends_it(tmp_path: Path) -> N
     assert asyncio.run(main()) == (b"HELLO\n", b"bye\n", 0)
 
 
+def test_much_output_is_passed_on_a_piece_in_each_turn_of_the_loop(tmp_path: Path) -> None:
+    async def main() -> list[int]:
+        pieces = list[int]()
+        child = await ChildProcess.start(
+            [sys.executable, "-c", "print('x' * 199_999)"],
+            os.environ,
+            tmp_path,
+            on_output=lambda data: pieces.append(len(data)),
+            on_error_output=lambda _: None,
+            on_end=lambda: None,
+        )
+        while sum(pieces) < 200_000:
+            await asyncio.sleep(0.01)
+        await child.stop()
+        return pieces
+
+    pieces = asyncio.run(asyncio.wait_for(main(), 30))
+    assert sum(pieces) == 200_000
+    assert max(pieces) <= 8192
+
+
 class Counting:
     """What a process is written."""
 
@@ -76,7 +97,7 @@ def test_all_that_one_turn_of_the_loop_writes_is_one_write() -> None:
 
 def test_a_folder_that_does_not_exist_starts_nothing(tmp_path: Path) -> None:
     async def main() -> None:
-        with pytest.raises(NotSent, match="cannot be started"):
+        with pytest.raises(NotSent, match="its cwd cannot be used: No such file"):
             await ChildProcess.start(
                 ["x"],
                 {},

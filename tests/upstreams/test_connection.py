@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
+from portbook.protocol.revisions import REVISIONS
+from portbook.upstreams import connection as module
+from portbook.upstreams import open_requests
 from portbook.upstreams.answer_checks import BadAnswer, RpcError
 from portbook.upstreams.transport import ConnectionLost, NotSent
 from support.fake_upstream import FakeLink, Told, connected, text
@@ -70,37 +74,6 @@ def test_what_belongs_to_nothing_is_dropped_and_counted() -> None:
     run(main)
 
 
-def test_requests_of_the_server_that_nobody_can_answer_are_refused() -> None:
-    async def main() -> None:
-        link = FakeLink()
-        connection = await connected(link)
-        link.say({"id": "p", "method": "ping"})
-        link.say({"id": "x", "method": "made/up"})
-        link.say({"id": "r", "method": "roots/list"})
-        assert [("result" in each, each["id"]) for each in link.sent] == [
-            (True, "p"),
-            (False, "x"),
-            (False, "r"),
-        ]
-        assert "no call is under way" in link.sent[-1]["error"]["message"]
-        assert not connection.is_busy
-
-    run(main)
-
-
-def test_with_several_calls_under_way_a_question_belongs_to_none() -> None:
-    async def main() -> None:
-        link = FakeLink()
-        connection = await connected(link)
-        calls = [connection.begin("tools/call", lambda _: dict(CALL), None) for _ in range(2)]
-        link.say({"id": "r", "method": "roots/list"})
-        assert "several calls" in link.sent[-1]["error"]["message"]
-        link.say({"id": "s", "method": "roots/list"}, of=calls[1].number)
-        assert [len(call.questions) for call in calls] == [0, 1]
-
-    run(main)
-
-
 def test_a_cancelled_call_is_cancelled_there_and_its_late_answer_dropped() -> None:
     async def main() -> None:
         link, told = FakeLink(), Told()
@@ -152,5 +125,72 @@ def test_changed_lists_and_resources_are_told() -> None:
         assert [method for method, _ in told.changed] == [
             *("notifications/tools/list_changed", "notifications/resources/updated")
         ]
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("line", "fails"),
+    [
+        (b'{"jsonrpc":"2.0","id":%d,"result":{"n":1,"n":2}}', True),
+        (b'{"result":{"n":1e400},"jsonrpc":"2.0","id": %d}', True),
+        (b'{"jsonrpc":"2.0","id":%d.5,"result":{"n":1,"n":2}}', False),
+        (b'{"jsonrpc":"2.0","result":{"n":1,"n":2}}', False),
+    ],
+)
+def test_an_unreadable_answer_fails_the_request_that_it_names(line: bytes, fails: bool) -> None:
+    async def main() -> None:
+        link = FakeLink()
+        connection = await connected(link)
+        first, second = (connection.begin("tools/call", lambda _: dict(CALL), None) for _ in range(2))
+        link.say(line % second.number if b"%d" in line else line)
+        assert (first.result.done(), second.result.done()) == (False, fails)
+        if fails:
+            with pytest.raises(BadAnswer):
+                await second.result
+
+    run(main)
+
+
+def test_a_request_aside_that_is_never_answered_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ASIDE_S", 0.0)
+    monkeypatch.setattr(open_requests, "_MAX_OPEN", 2)
+
+    async def main() -> None:
+        connection = await connected(FakeLink())
+        stream = connection.request_aside("subscriptions/listen", {}, is_stream=True)
+        assert stream is not None
+        for _ in range(5):
+            call = connection.request_aside("tasks/cancel", {"taskId": "t"})
+            assert call is not None
+            await asyncio.wait((call.result,))
+        assert not stream.result.done()
+        connection.begin("tools/call", lambda _: dict(CALL), None)
+
+    run(main)
+
+
+def test_an_unreadable_list_fails_at_once() -> None:
+    async def main() -> None:
+        link = FakeLink()
+        connection = await connected(link)
+        listing = asyncio.ensure_future(connection.request("tools/list", {}, 30))
+        await asyncio.sleep(0)
+        link.say(b'{"jsonrpc":"2.0","result":{"tools":1,"tools":2}}')
+        with pytest.raises(BadAnswer):
+            await listing
+
+    run(main)
+
+
+def test_a_batch_is_taken_in_the_one_revision_that_has_them() -> None:
+    async def main() -> None:
+        for revision, is_taken in (("2025-03-26", True), ("2025-06-18", False)):
+            link = FakeLink()
+            connection = await connected(link)
+            connection.agree(REVISIONS[revision])
+            call = connection.begin("tools/call", lambda _: dict(CALL), None)
+            link.say(json.dumps([{"jsonrpc": "2.0", "id": call.number, "result": text("x")}]).encode())
+            assert (call.result.exception() is None) == is_taken
 
     run(main)

@@ -53,3 +53,10 @@ def test_an_event_that_is_too_long_is_told_as_one() -> None:
     stream.take(b"\n\n")
     stream.take(b"data: {}\n\n")
     assert receiver.frames == [(OVERSIZE, 7), (b"{}", 7)]
+
+
+def test_an_id_that_no_header_can_hold_is_not_resumed_from() -> None:
+    for given, usable in ((b"7", "7"), ("\u2603".encode(), None), (b"x" * 2000, None)):
+        stream = UpstreamEvents(Receiver(), 7)
+        stream.take(b"id: " + given + b"\ndata: \n\n")
+        assert stream.last_id == usable

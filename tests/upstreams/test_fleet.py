@@ -62,9 +62,10 @@ def test_after_settling_the_catalog_has_what_servers_offer(tmp_path: Path) -> No
         assert catalog.find("a.echo") is not None
         assert fleet.problems()["a"] is None
         assert "No such file" in (fleet.problems()["broken"] or "")
-        assert [(each.alias, each.state) for each in fleet.statuses()] == [
-            ("a", "ready"),
-            ("broken", "failed"),
+        # One that failed is tried again, so that it may just be starting.
+        assert [(each.alias, each.state == "ready") for each in fleet.statuses()] == [
+            ("a", True),
+            ("broken", False),
         ]
         assert published == []  # nobody has listed anything before
         await fleet.close()

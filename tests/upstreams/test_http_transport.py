@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from portbook.errors import Finding
 from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
+from portbook.upstreams.answer_checks import BadAnswer
+from portbook.upstreams.given_secrets import GivenSecrets
 from portbook.upstreams.http_transport import HttpTransport
-from portbook.upstreams.transport import BadStatus, SaysNothing, SessionLost
-from portbook.upstreams.value_reader import ValueReader
+from portbook.upstreams.secret_values import ValueReader
+from portbook.upstreams.transport import BadStatus, NotSent, SaysNothing, SessionLost
 from portbook.wire.lines import Frame
 from support.fake_upstream import text
 
@@ -26,6 +29,7 @@ class Receiver:
     def __init__(self) -> None:
         self.open: dict[int, asyncio.Future[Any]] = {}
         self.lost_because: list[str] = []
+        self.troubles: list[str | None] = []
 
     def expect(self, of: int) -> asyncio.Future[Any]:
         self.open[of] = asyncio.get_running_loop().create_future()
@@ -33,6 +37,8 @@ class Receiver:
 
     def received(self, frame: Frame, of: int | None) -> None:
         assert isinstance(frame, bytes)
+        if not frame.startswith(b"{"):
+            return
         message = json.loads(frame)
         waiting = self.open.pop(message.get("id"), None)
         if waiting is not None:
@@ -45,6 +51,12 @@ class Receiver:
         waiting = self.open.pop(of, None)
         if waiting is not None:
             waiting.set_exception(error)
+
+    def unusable(self, of: int, pointer: str, problem: str) -> None:
+        self.failed(of, BadAnswer((Finding(pointer, problem, "http", ""),)))
+
+    def troubled(self, problem: str | None) -> None:
+        self.troubles.append(problem)
 
     def lost(self, problem: str) -> None:
         self.lost_because.append(problem)
@@ -93,7 +105,7 @@ def talk(
 def _no_headers() -> ValueReader:
     from pathlib import Path
 
-    return ValueReader("mcp.x.headers", {}, {}, Path(), lambda _: None)
+    return ValueReader("mcp.x.headers", {}, {}, Path(), GivenSecrets())
 
 
 def answer(message: Any) -> bytes:
@@ -150,6 +162,38 @@ def test_a_refusal_of_http_is_told_by_what_it_says(status: int, error: type[Exce
     assert str(status) in str(outcomes[0])
 
 
+@pytest.mark.parametrize(
+    ("headers", "body", "pointer", "words"),
+    [
+        ({"Content-Type": "text/html"}, b"<html>", "", "Content-Type"),
+        ({"Content-Type": JSON, "Content-Encoding": "gzip"}, b"\x1f\x8b", "", "compressed"),
+        ({"Content-Type": JSON}, b"", "", "no JSON object"),
+        ({"Content-Type": JSON}, answer({"id": 7}), "/id", "not the id"),
+        ({"Content-Type": JSON}, answer({"id": "1"}), "/id", "not the id"),
+    ],
+)
+def test_an_answer_that_answers_nothing_is_told_by_what_is_wrong(
+    headers: dict[str, str], body: bytes, pointer: str, words: str
+) -> None:
+    outcomes, _ = talk(lambda *_: (200, headers, body), CALL)
+    assert isinstance(outcomes[0], BadAnswer)
+    finding = outcomes[0].findings[0]
+    assert finding.pointer == pointer
+    assert words in finding.message
+
+
+def test_credentials_that_are_not_accepted_are_a_trouble_until_they_are() -> None:
+    statuses = iter((401, 401, 200, 200))
+
+    def respond(method: str, headers: dict[str, str], body: Any) -> tuple[int, dict[str, str], bytes]:
+        return next(statuses), {"Content-Type": JSON}, answer(body)
+
+    outcomes, receiver = talk(respond, CALL, CALL, CALL, CALL)
+    problem = "it answered with the status 401: its credentials were not accepted; see mcp.x.headers"
+    assert str(outcomes[0]) == problem
+    assert receiver.troubles == [problem, problem, None]
+
+
 def test_in_the_newest_revision_headers_repeat_the_message() -> None:
     seen: dict[str, str] = {}
 
@@ -160,3 +204,18 @@ def test_in_the_newest_revision_headers_repeat_the_message() -> None:
     talk(respond, CALL, revision="2026-07-28")
     assert (seen["mcp-method"], seen["mcp-protocol-version"]) == ("tools/call", "2026-07-28")
     assert seen["mcp-name"].startswith("=?base64?")
+
+
+def test_a_server_that_asks_faster_than_it_is_answered_gets_no_more_answers() -> None:
+    async def main() -> None:
+        url = "http://127.0.0.1:1/mcp"
+        transport = HttpTransport(url, _no_headers(), HttpClient(), Destinations, lambda _: ())
+        await transport.open(Receiver())
+        pong = {"jsonrpc": "2.0", "id": 1, "result": {}}
+        for _ in range(256):
+            transport.send(pong, b"{}")
+        with pytest.raises(NotSent, match="does not take"):
+            transport.send(pong, b"{}")
+        await transport.close()
+
+    asyncio.run(main())

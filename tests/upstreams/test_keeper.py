@@ -60,7 +60,7 @@ def test_the_status_of_the_server_is_the_keepers(code: str, status: int) -> None
 def test_a_program_that_does_not_exist_is_told() -> None:
     process, lifeline = start("/no/such/program")
     status, errors = finish(process)
-    assert (status, errors) == (127, b"cannot be started: No such file or directory\n")
+    assert (status, errors) == (127, b"/no/such/program cannot be started: No such file or directory\n")
     os.close(lifeline)
 
 

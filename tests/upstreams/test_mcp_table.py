@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.pins.grade import OnChange, Reaction
+from portbook.pins.on_change import OnChange, Reaction
 from portbook.pins.pin_settings import PinSettings
 from portbook.tools.spec import Effect
 from portbook.upstreams.declared_upstream import DeclaredUpstream, ValueSource
@@ -76,7 +76,8 @@ def test_who_approves_and_what_a_change_leads_to_are_read() -> None:
         ({"command": ["x"], "effects": {"find": "kind"}}, "mcp.git.effects.find must be one of"),
         ({"command": ["x"], "env": {"A B": "c"}}, "not the name of a variable"),
         ({"command": ["x"], "env": {"A": {"env": "B", "file": "c"}}}, "mcp.git.env.A must be a string"),
-        ({"command": ["x"], "tools": ["["]}, "bad pattern"),
+        ({"command": ["x"], "tools": ["a\nb"]}, "names as the server has them"),
+        ({"url": "https://a.example/mcp", "headers": {"X-A": "a\r\nb"}}, "cannot be sent in a header"),
         ({"url": "http://a/", "transport": "stdio"}, "must be http"),
         ({"command": ["x"], "transport": "http"}, "must be stdio"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.pins.grade import OnChange, Reaction
+from portbook.pins.on_change import OnChange, Reaction
 from portbook.pins.pin_lock import PinLock, approve
 from portbook.pins.pin_settings import PinSettings, TrustedBy
 from portbook.pins.server_definitions import ServerDefinitions

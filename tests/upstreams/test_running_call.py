@@ -32,11 +32,9 @@ def test_progress_goes_to_whoever_asked_for_it() -> None:
     async def main() -> None:
         told: list[Any] = []
         call = call_with(report=lambda *each: told.append(each))
-        assert call.wants_progress
         call.progress({"progress": 1, "total": 2, "message": "half"})
         call.progress({"progress": 2})
         assert told == [(1, 2, "half"), (2, None, None)]
-        assert not call_with().wants_progress
         call_with().progress({"progress": 1})
 
     asyncio.run(main())
@@ -82,5 +80,16 @@ def test_questions_wait_within_limits_and_are_taken_once() -> None:
         assert refused == ["too much is asked at once"]
         assert len(call.take_questions()) == 16
         assert call.take_questions() == []
+
+    asyncio.run(main())
+
+
+def test_what_was_asked_and_waits_is_refused_when_the_call_ends() -> None:
+    async def main() -> None:
+        for end in (lambda call: call.settle({}), lambda call: call.fail(ValueError())):
+            call, refused = call_with(), list[str]()
+            call.ask(UpstreamQuestion({"method": "roots/list"}, lambda _: None, refused.append))
+            end(call)
+            assert (refused, call.questions) == (["the call has ended"], [])
 
     asyncio.run(main())

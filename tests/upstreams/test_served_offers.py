@@ -140,3 +140,20 @@ def test_a_server_without_pins_is_told_of_once(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert shop.said == ["mcp.box: nothing of it is approved yet; run `portbook pin box`"]
+
+
+def test_a_changed_lock_judges_what_is_offered_when_its_turn_comes(tmp_path: Path) -> None:
+    """An offer that came while another server was judged is not replaced by the one before it."""
+    pinned(tmp_path, TOOL, OTHER)
+    shop = Shop(tmp_path)
+
+    async def main() -> None:
+        await shop.take(TOOL, OTHER)
+        again = asyncio.ensure_future(shop.offers._judge_again("box"))
+        await shop.take(WIDENED, OTHER)
+        await again
+        assert shop.names == ["box.list"]
+        await shop.offers._judge_again("box")
+        assert shop.names == ["box.list"]
+
+    asyncio.run(main())

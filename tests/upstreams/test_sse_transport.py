@@ -11,9 +11,10 @@ import pytest
 
 from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
+from portbook.upstreams.given_secrets import GivenSecrets
+from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.sse_transport import SseTransport
 from portbook.upstreams.transport import BadStatus, NotSent
-from portbook.upstreams.value_reader import ValueReader
 from portbook.wire.lines import Frame
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -80,7 +81,7 @@ async def talk(server: Server, use: Any) -> Receiver:
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/old/sse?a=b"
     permitted, client, receiver = Destinations.of_base_urls([url]), HttpClient(), Receiver()
-    headers = ValueReader("mcp.x.headers", {}, {}, Path(), lambda _: None)
+    headers = ValueReader("mcp.x.headers", {}, {}, Path(), GivenSecrets())
     server.endpoint = server.endpoint.replace("PORT", url.split(":")[2].split("/", maxsplit=1)[0])
     transport = SseTransport(url, headers, client, lambda: permitted)
     try:

@@ -7,7 +7,7 @@ from portbook.upstreams.stderr_lines import StderrLines
 
 def lines_of(*chunks: bytes, at: float = 0.0) -> tuple[list[str], StderrLines]:
     told: list[str] = []
-    lines = StderrLines(told.append, lambda: at)
+    lines = StderrLines(told.append, lambda: at, str)
     for chunk in chunks:
         lines.feed(chunk)
     return told, lines
@@ -38,3 +38,10 @@ def test_of_a_flood_a_few_lines_a_second_are_told_and_the_rest_counted() -> None
 def test_control_characters_do_not_reach_the_terminal() -> None:
     told, _ = lines_of(b"\x1b[2Jgone\n")
     assert "\x1b" not in told[0]
+
+
+def test_a_line_is_redacted_before_it_is_told_or_kept() -> None:
+    told: list[str] = []
+    lines = StderrLines(told.append, lambda: 0.0, lambda text: text.replace("s3cr3t", "[redacted]"))
+    lines.feed(b"died with s3cr3t\n")
+    assert (told, lines.last) == (["died with [redacted]"], "died with [redacted]")

@@ -44,7 +44,7 @@ def test_lines_come_back_and_the_end_is_told(tmp_path: Path) -> None:
     async def main() -> list[Frame]:
         command = (sys.executable, "-c", ECHO_TWICE)
         declared = DeclaredUpstream("s", "stdio", command=command, folder=tmp_path)
-        transport = StdioTransport(declared, environment, lambda _: None)
+        transport = StdioTransport(declared, environment, lambda _: None, str)
         with pytest.raises(NotSent):
             transport.send({}, b"{}")
         receiver = Receiver()

@@ -48,11 +48,11 @@ class Scene:
         self.offers: list[Any] = []
         self.told: list[str] = []
         checks = AnswerChecks(validator(), is_enforced=True, warn=self.told.append)
-        watcher = Watcher(self._offered, lambda _: None, self.told.append)
+        watcher = Watcher(self._offered, lambda _: None, lambda _: None, self.told.append)
         upstream = DeclaredUpstream("s", "stdio", timeout_ms=2000, **declared)
         self.server = Supervisor(upstream, self._link, checks, watcher)
 
-    async def _offered(self, offer: Offer, _announced: frozenset[str]) -> None:
+    async def _offered(self, _process: object, offer: Offer, _announced: frozenset[str]) -> None:
         self.offers.append(offer)
 
     def _link(self) -> FakeLink:
@@ -173,5 +173,37 @@ def test_several_changes_are_one_question() -> None:
                 await asyncio.sleep(0.02)
         assert [each["method"] for each in scene.made[0].sent].count("tools/list") == 2
         await scene.server.close()
+
+    asyncio.run(main())
+
+
+class Slow(Behaving):
+    """Says nothing until it is closed."""
+
+    def answer(self, message: dict[str, Any]) -> None: ...
+
+
+def test_a_call_that_waits_for_a_start_survives_a_restart() -> None:
+    async def main() -> None:
+        scene = Scene(Slow())
+        waiting = asyncio.ensure_future(scene.server.connected())
+        while not scene.made or not scene.made[0].sent:
+            await asyncio.sleep(0)
+        await scene.server.restart()
+        assert await waiting is scene.server.ready()
+        await scene.server.close()
+
+    asyncio.run(main())
+
+
+def test_a_start_that_ends_with_portbook_sent_nothing() -> None:
+    async def main() -> None:
+        scene = Scene(Slow())
+        waiting = asyncio.ensure_future(scene.server.connected())
+        while not scene.made or not scene.made[0].sent:
+            await asyncio.sleep(0)
+        await scene.server.close()
+        with pytest.raises(NotSent):
+            await waiting
 
     asyncio.run(main())

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from portbook.app.assemble import App, assemble
+from portbook.app.assemble import assemble
+from portbook.app.running_app import App
 from portbook.audit.log_writer import MemorySink
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import Answer, Arrival

@@ -8,17 +8,24 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from portbook.adopt.found_server import FoundServer, may_be_secret
+from portbook.adopt.found_server import FoundServer, ServerPlace, may_be_secret
+from portbook.adopt.reserved_variable import is_reserved, unreserved
 from portbook.adopt.toml_text import toml_value
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["AdoptedServer", "adopted_servers", "settings_text"]
+__all__ = ["AdoptedServer", "adopted_servers", "plain_alias", "settings_text"]
 
 _MAX_ALIAS: Final = 40
 _NOT_IN_ALIAS: Final = late_pattern(r"[^a-z0-9]+")
 _NOT_IN_FILE: Final = late_pattern(r"[^A-Za-z0-9]+")
 _REFERENCE: Final = late_pattern(r"\$\{|\{env:")
+
+# The variables of our entry at each place, with their values.
+_Values = dict[ServerPlace, dict[str, str]]
+
+# What a table has from the entry of a client.
+_OF_ENTRIES: Final = frozenset({"command", "cwd", "env", "url", "headers"})
 
 _HEAD: Final = """\
 # Written by `portbook adopt`; `portbook adopt --undo` takes it back.
@@ -49,6 +56,8 @@ class AdoptedServer:
     """Headers whose value only the client fills in: the variable of its entry that has it."""
     header_files: Mapping[str, str]
     """Headers whose value is in a file beside the settings: the name of the file."""
+    sandbox: JSONObject | None = None
+    """How it is confined, as a table of the settings."""
 
     @property
     def secrets(self) -> dict[str, str]:
@@ -75,7 +84,12 @@ class AdoptedServer:
             return {"url": first.url, **({"headers": headers} if headers else {})}
         env: JSONObject = {name: self._reference(name) for name in self.variables}
         table: JSONObject = {"command": list(first.command), "cwd": first.cwd or "inherit"}
-        return {**table, **({"env": env} if env else {})}
+        confined: JSONObject = {} if self.sandbox is None else {"sandbox": self.sandbox}
+        return {**table, **({"env": env} if env else {}), **confined}
+
+    def is_declared_by(self, table: Mapping[str, JSON]) -> bool:
+        """Return whether a table of the settings is this server's; an operator may have added to it."""
+        return {key: value for key, value in table.items() if key in _OF_ENTRIES} == self.table()
 
     def _reference(self, name: str) -> JSONObject:
         """Return where a variable gets its value; a word or a path must not be redacted from results."""
@@ -85,52 +99,78 @@ class AdoptedServer:
         return reference if is_secret else {**reference, "secret": False}
 
 
-def adopted_servers(found: Iterable[FoundServer], tables: Mapping[str, Any]) -> list[AdoptedServer]:
+def adopted_servers(
+    found: Iterable[FoundServer], tables: Mapping[str, Any], ours: Iterable[FoundServer] = ()
+) -> list[AdoptedServer]:
     """Return the servers of some entries, one for all entries of the same server.
 
     `tables` are the servers that the settings have already; an entry of one of them gets its alias.
+    `ours` are the entries of Portbook in clients' files: their variables keep their values.
     """
-    groups: dict[tuple[object, ...], list[FoundServer]] = defaultdict(list)
-    for each in found:
-        groups[each.identity].append(each)
+    values: _Values = defaultdict(dict)
+    for each in ours:
+        values[each.place] |= each.env
     taken: set[str] = set()
-    variables: dict[str, set[str]] = defaultdict(set)
     adopted: list[AdoptedServer] = []
-    for entries in groups.values():
-        server = _adopted(entries, {*taken, *tables}, variables)
+    for entries in _groups(found):
+        server = _adopted(entries, {*taken, *tables}, values)
         for alias, table in tables.items():
-            known = _adopted(entries, taken, variables, alias)
-            if known.table() == table and alias not in taken:
+            known = _adopted(entries, taken, values, alias)
+            if known.is_declared_by(table) and alias not in taken:
                 server = known
         taken.add(server.alias)
         for each in entries:
-            for name, value in server.values_of(each).items():
-                variables[name].add(value)
+            values[each.place] |= server.values_of(each)
         adopted.append(server)
     return adopted
 
 
+def _groups(found: Iterable[FoundServer]) -> list[list[FoundServer]]:
+    """Return entries by server.
+
+    Entries of two clients may differ in their values: each client has its own. At one place, different values
+    mean two accounts of one program, which are two servers.
+    """
+    groups: list[list[FoundServer]] = []
+    for each in found:
+        possible = [group for group in groups if _may_join(each, group)]
+        if possible:
+            max(possible, key=lambda group: _closeness(each, group)).append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
+def _may_join(server: FoundServer, group: list[FoundServer]) -> bool:
+    return group[0].identity == server.identity and all(
+        other.place != server.place or dict(other.env) == dict(server.env) for other in group
+    )
+
+
+def _closeness(server: FoundServer, group: list[FoundServer]) -> tuple[bool, bool]:
+    """Return how well an entry fits: the same account first, then the same name."""
+    has_values = any(dict(other.env) == dict(server.env) for other in group)
+    return has_values, any(other.name == server.name for other in group)
+
+
 def _adopted(
-    entries: list[FoundServer],
-    taken: Collection[str],
-    variables: Mapping[str, Collection[str]],
-    alias: str | None = None,
+    entries: list[FoundServer], taken: Collection[str], values: _Values, alias: str | None = None
 ) -> AdoptedServer:
     first = entries[0]
     alias = alias or _alias(first.name, taken)
     prefix = f"{alias.upper()}_"
 
     def variable(name: str) -> str:
-        values = {dict(each.env)[name] for each in entries}
-        is_free = name not in variables or set(variables[name]) == values
-        return name if is_free else prefix + name
+        wanted = [(values[each.place], dict(each.env)[name]) for each in entries]
+        is_free = all(there.get(name, value) == value for there, value in wanted)
+        return name if is_free and not is_reserved(name) else unreserved(prefix, name)
 
     referring = [name for name, value in first.headers if _REFERENCE.search(value)]
     return AdoptedServer(
         alias,
         tuple(entries),
         {name: variable(name) for name, _ in first.env},
-        {name: prefix + _NOT_IN_FILE.sub("_", name).upper() for name in referring},
+        {name: unreserved(prefix, _NOT_IN_FILE.sub("_", name).upper()) for name in referring},
         {
             name: f"secrets/{alias}-{_NOT_IN_FILE.sub('-', name).lower()}"
             for name, _ in first.headers
@@ -139,9 +179,14 @@ def _adopted(
     )
 
 
-def _alias(name: str, taken: Collection[str]) -> str:
+def plain_alias(name: str) -> str:
+    """Return the alias of a server with this name in a client, where no other server has it."""
     plain = re.sub(_NOT_IN_ALIAS.pattern, "_", name.casefold()).strip("_")[: _MAX_ALIAS - 3].strip("_")
-    plain = plain or "server"
+    return plain or "server"
+
+
+def _alias(name: str, taken: Collection[str]) -> str:
+    plain = plain_alias(name)
     number = 1
     alias = plain
     while alias in taken:

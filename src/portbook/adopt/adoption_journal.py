@@ -1,7 +1,7 @@
 """The journal of adoptions: which files were changed, how they were, and what takes each change back.
 
-It is written before the first file is changed, and has digests and places alone, no contents. So after a kill
-at any step, undoing finds each file as it was or as it became, and knows which.
+It is written before the first file is changed, and has digests, places and names alone, no values. So
+after a kill at any step, undoing finds each file as it was or as it became, and knows which.
 """
 
 from __future__ import annotations
@@ -12,57 +12,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
-from portbook.adopt.client_document import KeyPath, NotReadable, TextForm, decoded, edited, entries_at, parsed
-from portbook.adopt.file_change import FileChange, digest_of, draft_prefix, make, read_if_there, write_file
+from portbook.adopt.file_change import (
+    ChangedMeanwhile,
+    FileChange,
+    check_unchanged,
+    digest_of,
+    draft_prefix,
+    make,
+    read_if_there,
+    write_file,
+)
+from portbook.adopt.folder_turn import folder_turn
+from portbook.adopt.journal_change import JournalChange, OurEntry
+from portbook.adopt.undo_conflict import settle_conflict
 
-__all__ = ["AdoptionJournal", "JournalChange", "OurEntry"]
+__all__ = ["AdoptionJournal"]
 
 _NAME: Final = "adopted.json"
 _PRIVATE: Final = 0o600
-
-
-@dataclass(frozen=True, slots=True)
-class OurEntry:
-    """An entry of ours in a client's file."""
-
-    form: TextForm
-    path: KeyPath
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class JournalChange:
-    """One change as the journal has it."""
-
-    path: Path
-    before: str | None
-    after: str
-    backup: Path | None
-    entries: tuple[OurEntry, ...] = ()
-
-    @classmethod
-    def of(cls, change: FileChange, entries: tuple[OurEntry, ...] = ()) -> JournalChange:
-        """Return the entry for a change that is about to be made."""
-        after = digest_of(change.after)
-        assert after is not None
-        return cls(change.path, digest_of(change.before), after, change.backup, entries)
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the change as JSON."""
-        return {
-            "path": str(self.path),
-            "before": self.before,
-            "after": self.after,
-            "backup": None if self.backup is None else str(self.backup),
-            "entries": [{"form": each.form, "path": each.path, "name": each.name} for each in self.entries],
-        }
-
-    @classmethod
-    def of_data(cls, data: dict[str, Any]) -> JournalChange:
-        """Return the change that `as_data` gave."""
-        entries = tuple(OurEntry(each["form"], tuple(each["path"]), each["name"]) for each in data["entries"])
-        backup = None if data["backup"] is None else Path(data["backup"])
-        return cls(Path(data["path"]), data["before"], data["after"], backup, entries)
 
 
 @dataclass(slots=True)
@@ -85,12 +52,31 @@ class AdoptionJournal:
     def make(self, changes: list[tuple[FileChange, tuple[OurEntry, ...]]]) -> None:
         """Note changes, and make them in their order.
 
-        Raises `ChangedMeanwhile` and `OSError` for the first that cannot be made; those before it are made.
+        Raises `ChangedMeanwhile` and `OSError` for the first that cannot be made; those before it are made,
+        and they alone are noted. A file that has changed before the first one is made stops all of them.
         """
-        self.changes += [JournalChange.of(change, entries) for change, entries in changes]
+        with folder_turn(self.folder):
+            self._read_again()
+            try:
+                for change, _ in changes:
+                    check_unchanged(change)
+                self._note_and_make(changes)
+            finally:
+                _remove_empty(self.folder)
+
+    def _note_and_make(self, changes: list[tuple[FileChange, tuple[OurEntry, ...]]]) -> None:
+        kept = list(self.changes)
+        notes = [JournalChange.of(change, entries) for change, entries in changes]
+        self.changes += notes
         self._write()
-        for change, _ in changes:
-            make(change)
+        for at, (change, _) in enumerate(changes):
+            try:
+                make(change)
+            except (ChangedMeanwhile, OSError) as error:
+                is_made = isinstance(error, OSError) and _is_made(notes[at])
+                self.changes = kept + notes[: at + is_made]
+                self._write()
+                raise
 
     def undo(self) -> list[str]:
         """Take every change back, the last one first; return what could not be taken back.
@@ -98,14 +84,26 @@ class AdoptionJournal:
         Raises `OSError` where a file cannot be written; the journal still has what is left to do.
         """
         conflicts: list[str] = []
-        while self.changes:
-            problem = _undo(self.changes[-1])
-            conflicts += [] if problem is None else [problem]
-            self.changes.pop()
-            self._write()
+        if not self.folder.is_dir():
+            return conflicts
+        with folder_turn(self.folder):
+            self._read_again()
+            if not self.changes:
+                self._write()  # a kill while the first journal was written leaves a draft of it
+            while self.changes:
+                *earlier, last = self.changes
+                problem = None if _is_repeated(last, earlier) else _undo(last)
+                conflicts += [] if problem is None else [problem]
+                self.changes.pop()
+                self._write()
         return conflicts
 
+    def _read_again(self) -> None:
+        """Read what other processes have noted since."""
+        self.changes = AdoptionJournal.read(self.folder).changes
+
     def _write(self) -> None:
+        _remove_drafts(self.folder / _NAME)
         if not self.changes:
             (self.folder / _NAME).unlink(missing_ok=True)
             _remove_empty(self.folder / "secrets", self.folder)
@@ -120,10 +118,37 @@ def _remove_empty(*folders: Path) -> None:
             folder.rmdir()
 
 
+def _remove_drafts(path: Path) -> None:
+    """Remove what a kill left behind of a file that was being written."""
+    for draft in path.parent.glob(f"{glob.escape(draft_prefix(path))}*"):
+        draft.unlink()
+
+
+def _is_made(change: JournalChange) -> bool:
+    """Return whether a change that ended with an error was made all the same: its file is the new one."""
+    return digest_of(read_if_there(change.path)) == change.after
+
+
+def _is_repeated(change: JournalChange, earlier: list[JournalChange]) -> bool:
+    """Return whether an earlier change left its file as this one says, and has the backup that is missing.
+
+    Such a change was noted and never made: its process ended before it, or found that it came second.
+    """
+    return (
+        change.backup is not None
+        and not change.backup.exists()
+        and any(
+            (each.path, each.before, each.after) == (change.path, change.before, change.after)
+            and each.backup is not None
+            and each.backup.exists()
+            for each in earlier
+        )
+    )
+
+
 def _undo(change: JournalChange) -> str | None:
     """Take one change back; return what is in the way, or None."""
-    for draft in change.path.parent.glob(f"{glob.escape(draft_prefix(change.path))}*"):
-        draft.unlink()  # what a kill left behind
+    _remove_drafts(change.path)
     now = read_if_there(change.path)
     found = digest_of(now)
     if found == change.before:  # never made, or taken back already
@@ -131,7 +156,7 @@ def _undo(change: JournalChange) -> str | None:
             change.backup.unlink(missing_ok=True)
         return None
     if found != change.after:
-        return None if now is None and change.before is None else _conflict(change, now)
+        return None if now is None and change.before is None else settle_conflict(change, now)
     if change.before is None:
         change.path.unlink()
         return None
@@ -140,25 +165,7 @@ def _undo(change: JournalChange) -> str | None:
         or (kept := read_if_there(change.backup)) is None
         or digest_of(kept) != change.before
     ):
-        return _conflict(change, now)
+        return settle_conflict(change, now)
     write_file(change.path, kept, _PRIVATE)
     change.backup.unlink()
     return None
-
-
-def _conflict(change: JournalChange, now: bytes | None) -> str:
-    """Remove our entries from a file that has changed, and return what to tell."""
-    kept = "" if change.backup is None else f"; it was {change.backup} before"
-    if not change.entries:
-        return f"{change.path} has changed since, and stays as it is{kept}"
-    if now is None:
-        return f"{change.path} is gone{kept}"
-    try:
-        text = decoded(now)
-        for entry in change.entries:
-            if entry.name in entries_at(parsed(text, entry.form), entry.path):
-                text = edited(text, entry.form, entry.path, [entry.name], None)
-    except NotReadable as error:
-        return f"{change.path} has changed since, and our entry cannot be removed from it: {error}{kept}"
-    write_file(change.path, text.encode(), _PRIVATE)
-    return f"{change.path} has changed since; only our entry was removed from it{kept}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from portbook.adopt.adopted_server import AdoptedServer
-from portbook.adopt.adoption_journal import OurEntry
 from portbook.adopt.client_document import Entry, NotReadable, decoded, edited, parsed
-from portbook.adopt.client_table import EntryStyle
 from portbook.adopt.file_change import FileChange
 from portbook.adopt.found_server import FoundServer, ServerPlace, found_servers, is_ours, places_of
+from portbook.adopt.journal_change import OurEntry
+from portbook.exports.client_table import EntryStyle
 from portbook.model import JSON, JSONObject
 
 __all__ = ["ClientFile", "PlannedChange", "planned_clients", "read_client_file"]
@@ -40,13 +41,23 @@ class ClientFile:
         """Return whether its owner has taken everybody's permission to write it."""
         return not stat.S_IMODE(self.path.stat().st_mode) & 0o222
 
+    @property
+    def is_replaceable(self) -> bool:
+        """Return whether a new file can take its place: the folder of one on a read-only disk takes none."""
+        return os.access(self.path.parent, os.W_OK | os.X_OK)
+
 
 def read_client_file(place: ServerPlace) -> ClientFile | None:
     """Return a client's file with its servers, or None where there is none.
 
     Raises `NotReadable` and `OSError` where it cannot be read.
     """
-    path = place.file.resolve()
+    try:
+        path = place.file.resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except RuntimeError:  # what Python before 3.13 makes of links that lead in a circle
+        raise NotReadable("its links lead in a circle") from None
     if not path.is_file():
         return None
     data = path.read_bytes()
@@ -86,7 +97,7 @@ def planned_clients(
                 text = edited(text, place.client.form, place.path, remove, entry)
             except NotReadable as error:
                 raise NotReadable(f"{file.path}: {error}") from None
-            entries.append(OurEntry(place.client.form, place.path, entry.name))
+            entries.append(OurEntry(place.client.form, place.path, entry.name, tuple(remove)))
         backup = file.path.with_name(f"{file.path.name}.bak.{time}")
         change = FileChange(file.path, file.data, text.encode(), 0o600, backup)
         changes.append((change, tuple(entries)))
@@ -123,7 +134,7 @@ def _entry(
 
 def _written(style: EntryStyle, name: str, command: list[str], env: dict[str, str]) -> JSONObject:
     value: JSONObject = {"name": name} if style.has_name else {}
-    value |= style.fixed
+    value |= style.local
     if style.args is None:
         value[style.command] = list[JSON](command)
     else:

@@ -8,18 +8,16 @@ should be, so a text that is written in a way that these modules do not know is 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
 
 from portbook.adopt.json_text import NotReadable, edit_json, parse_json
 from portbook.adopt.toml_text import edit_toml
 from portbook.adopt.yaml_text import edit_yaml, parse_yaml_text
+from portbook.exports.client_table import KeyPath, TextForm
 from portbook.model import JSON, JSONObject
 
-__all__ = ["Entry", "KeyPath", "NotReadable", "TextForm", "decoded", "edited", "entries_at", "parsed"]
-
-TextForm: TypeAlias = Literal["json", "toml", "yaml"]
-KeyPath: TypeAlias = tuple[str, ...]
+__all__ = ["Entry", "NotReadable", "decoded", "edited", "entries_at", "parsed"]
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _CANNOT_EDIT: Final = "it is written in a way that cannot be edited safely"
@@ -72,7 +70,7 @@ def entries_at(whole: JSON, path: KeyPath) -> dict[str, JSONObject]:
     return {name: each for name, each in found.items() if isinstance(each, dict)}
 
 
-def edited(text: str, form: TextForm, path: KeyPath, remove: Collection[str], put: Entry | None) -> str:
+def edited(text: str, form: TextForm, path: KeyPath, remove: Collection[str], *put: Entry) -> str:
     """Return a document without the entries `remove`, and with `put` in the place of the first of them.
 
     Raises `NotReadable` where that cannot be done without touching anything else.
@@ -80,7 +78,10 @@ def edited(text: str, form: TextForm, path: KeyPath, remove: Collection[str], pu
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
     body = text.removeprefix(mark)
     edit = {"json": edit_json, "toml": edit_toml, "yaml": edit_yaml}[form]
-    changed = edit(body, path, remove, None if put is None else (put.name, put.value))
+    try:
+        changed = edit(body, path, remove, *put)
+    except TypeError:  # TOML has dates and times, which JSON does not have
+        raise NotReadable(_CANNOT_EDIT) from None
     try:
         after = parsed(changed, form)
     except NotReadable:
@@ -91,12 +92,11 @@ def edited(text: str, form: TextForm, path: KeyPath, remove: Collection[str], pu
 
 
 def _is_expected(
-    before: JSON, after: JSON, path: KeyPath, remove: Collection[str], put: Entry | None
+    before: JSON, after: JSON, path: KeyPath, remove: Collection[str], put: Iterable[Entry]
 ) -> bool:
     """Return whether only these entries differ."""
     wanted = {name: value for name, value in entries_at(before, path).items() if name not in remove}
-    if put is not None:
-        wanted[put.name] = put.value
+    wanted |= {each.name: each.value for each in put}
     return _without(before, path) == _without(after, path) and entries_at(after, path) == wanted
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 __all__ = [
     "ChangedMeanwhile",
     "FileChange",
+    "check_unchanged",
     "digest_of",
     "draft_prefix",
     "make",
@@ -64,9 +65,19 @@ def make(change: FileChange) -> None:
     """
     if change.backup is not None and change.before is not None:
         _keep(change.path, change.backup, change.before)
+    try:
+        check_unchanged(change)
+        write_file(change.path, change.after, change.mode)
+    except (ChangedMeanwhile, OSError):
+        if change.backup is not None and read_if_there(change.path) != change.after:
+            change.backup.unlink(missing_ok=True)
+        raise
+
+
+def check_unchanged(change: FileChange) -> None:
+    """Raise `ChangedMeanwhile` where the file is not what it was when the change was planned."""
     if read_if_there(change.path) != change.before:
         raise ChangedMeanwhile(f"{change.path} has changed meanwhile; run the command again")
-    write_file(change.path, change.after, change.mode)
 
 
 def write_file(path: Path, data: bytes, mode: int) -> None:
@@ -106,11 +117,15 @@ def _keep(path: Path, backup: Path, data: bytes) -> None:
     """Write a file's bytes beside it, in a file that nobody had before."""
     mode = stat.S_IMODE(path.stat().st_mode)
     descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        os.fchmod(descriptor, mode)
-        file.flush()
-        os.fsync(descriptor)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            os.fchmod(descriptor, mode)
+            file.flush()
+            os.fsync(descriptor)
+    except OSError:
+        backup.unlink()
+        raise
 
 
 def _sync_folder(folder: Path) -> None:

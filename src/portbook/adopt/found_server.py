@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from portbook.adopt.client_document import KeyPath, entries_at
-from portbook.adopt.client_table import EntryStyle, KnownClient
+from portbook.adopt.client_document import entries_at
+from portbook.exports.client_table import EntryStyle, KeyPath, KnownClient
 from portbook.model import JSON, JSONObject
 from portbook.redaction.detectors import spans_of_shapes
 from portbook.redaction.secret_names import SecretNames
@@ -39,6 +39,7 @@ _SECRET_FLAG: Final = late_pattern(r"--?(?P<name>[A-Za-z][\w-]*)(?:=(?P<value>.+
 _NAMES: Final = SecretNames(())
 # Words, ports and modes are shorter.
 _RANDOM: Final = 16
+_MASK: Final = "[redacted]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +75,27 @@ class FoundServer:
     def shown(self) -> str:
         """Return the command or the address, for people; what looks like a secret is not in it."""
         program, *arguments = self.command or (str(self.url or "").split("?")[0],)
-        words = " ".join((Path(program).name if self.command else program, *arguments))
+        secrets = self.secret_values
+        shown = [_shown_argument(each, secrets) for each in arguments]
+        words = " ".join((Path(program).name if self.command else program, *shown))
         for start, end in sorted(spans_of_shapes(words), reverse=True):
-            words = words[:start] + "[redacted]" + words[end:]
+            words = words[:start] + _MASK + words[end:]
         return words
 
     @property
     def clear_secrets(self) -> int:
         """Return how many values that are named like secrets, or look like them, stand in the clear."""
-        return sum(_is_secret(name, value) for name, value in (*self.env, *self.headers))
+        values = (*self.env, *self.headers, ("", self.url or ""))
+        return sum(_is_secret(name, value) for name, value in values) + len([*_secrets_in(self.command)])
+
+    @property
+    def secret_values(self) -> frozenset[str]:
+        """Return every value that is not to be shown: secrets, what may be one, and all of its headers."""
+        variables = {value for name, value in self.env if may_be_secret(name, value)}
+        url = {self.url} if self.url is not None and _is_secret("", self.url) else set[str]()
+        return frozenset(
+            {value for _, value in self.headers} | variables | url | {*_secrets_in(self.command)}
+        )
 
 
 def places_of(client: KnownClient, file: Path, whole: JSON) -> Iterator[ServerPlace]:
@@ -153,13 +166,26 @@ def _why_left(
     headers: tuple[tuple[str, str], ...] | None,
 ) -> str | None:
     """Return why an entry cannot be adopted; the first reason counts."""
-    known = {style.command, style.args, style.env, style.headers, *style.urls, *style.fixed} | _DROPPED
+    known = {
+        style.command,
+        style.args,
+        style.env,
+        style.headers,
+        *style.urls,
+        *style.local,
+        *style.remote,
+    } | _DROPPED
     unknown = sorted(key for key in entry if key not in known and not key.startswith(("_", "/", "#")))
     reasons = (
         (entry.get("disabled") is True or entry.get("enabled") is False, "it is switched off"),
         (bool(unknown), f"Portbook cannot take over its setting {unknown[0]}" if unknown else ""),
-        (bool(command) == bool(url), "it has no command and no address"),
+        (bool(command and url), "it has both a command and an address"),
+        (not command and not url, "it has no command and no address"),
         (env is None or headers is None, "its variables or headers are not texts"),
+        (
+            any(map(_cannot_be_passed_on, _all_texts(entry, command, url, env, headers))),
+            "it has a character that cannot be passed on",
+        ),
         (
             isinstance(cwd := entry.get("cwd"), str) and not cwd.startswith("/"),
             "its folder is a relative path",
@@ -169,25 +195,56 @@ def _why_left(
             any(map(_has_reference, (*command, url or ""))),
             "only the client fills in what its command refers to",
         ),
-        (_has_secret(command), "a secret among its arguments would be copied; move it to a variable first"),
+        (
+            any(_secrets_in(command)),
+            "a secret among its arguments would be copied; move it to a variable first",
+        ),
         (url is not None and _is_secret("", url), "its address has a secret in it, which would be copied"),
     )
     return next((why for is_so, why in reasons if is_so), None)
+
+
+def _all_texts(
+    entry: JSONObject,
+    command: tuple[str, ...],
+    url: str | None,
+    *tables: tuple[tuple[str, str], ...] | None,
+) -> Iterator[str]:
+    """Yield every text of an entry that a server gets."""
+    cwd = entry.get("cwd")
+    yield from (*command, url or "", cwd if isinstance(cwd, str) else "")
+    for table in tables:
+        for pair in table or ():
+            yield from pair
+
+
+def _shown_argument(argument: str, secrets: Collection[str]) -> str:
+    """Return an argument without the secret that it is, or that it gives to a flag."""
+    flag, sign, value = argument.partition("=")
+    if argument in secrets:
+        return _MASK
+    return f"{flag}{sign}{_MASK}" if value in secrets and sign else argument
+
+
+def _cannot_be_passed_on(text: str) -> bool:
+    """Return whether no process can get a text: half a character of UTF-16, or the end of a C string."""
+    return "\0" in text or any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def _has_reference(text: str) -> bool:
     return _REFERENCE.search(text) is not None
 
 
-def _has_secret(command: tuple[str, ...]) -> bool:
-    """Return whether an argument is a secret by its shape, or by the flag before it."""
+def _secrets_in(command: tuple[str, ...]) -> Iterator[str]:
+    """Yield the arguments that are secrets by their shape, or by the flag before them."""
     for before, each in zip(("", *command), command, strict=False):
         flag, earlier = _SECRET_FLAG.match(each), _SECRET_FLAG.match(before)
-        if _is_secret("", each) or (flag and flag["value"] and _is_secret(flag["name"], flag["value"])):
-            return True
-        if earlier and not earlier["value"] and flag is None and _is_secret(earlier["name"], each):
-            return True
-    return False
+        if flag and flag["value"] and _is_secret(flag["name"], flag["value"]):
+            yield flag["value"]
+        elif _is_secret("", each) or (
+            earlier and not earlier["value"] and flag is None and _is_secret(earlier["name"], each)
+        ):
+            yield each
 
 
 def _is_secret(name: str, value: str) -> bool:

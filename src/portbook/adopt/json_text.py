@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,9 +48,7 @@ def parse_json(text: str) -> JSON:
     return _document(text).value
 
 
-def edit_json(
-    text: str, path: tuple[str, ...], remove: Collection[str], put: tuple[str, JSONObject] | None
-) -> str:
+def edit_json(text: str, path: tuple[str, ...], remove: Collection[str], *put: tuple[str, JSONObject]) -> str:
     """Return the document without some members of the object at `path`, and with `put` in place of the first.
 
     Raises `NotReadable` where there is no such object.
@@ -63,10 +61,10 @@ def edit_json(
         raise NotReadable("it has none of these servers")
     cuts: list[Cut] = []
     kept = [each for each in place.members if each.name not in remove]
-    if put is not None:
+    if put:
         first, *gone = gone
         kept = [*kept, first]
-        cuts.append(Cut(first.start, first.value.end, _written(text, first, *put)))
+        cuts.append(Cut(first.start, first.value.end, _written(text, first, put)))
     cuts += [whole_lines(text, each.start, each.value.end, each.comma) for each in gone]
     last = place.members[-1]
     if last in gone and last.comma is None and kept:
@@ -80,14 +78,18 @@ def _missing() -> _Value:
     raise NotReadable("it has no servers at the place where its client reads them")
 
 
-def _written(text: str, first: _Member, name: str, value: JSONObject) -> str:
-    """Return a member as text, in the style of the one that it replaces."""
+def _written(text: str, first: _Member, put: Iterable[tuple[str, JSONObject]]) -> str:
+    """Return members as text, in the style of the one that they replace."""
     before = line_of(text, first.start)
     if before.strip():  # not at the start of its line: all on one line
-        return f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
+        return ", ".join(_member_text(*each) for each in put)
     unit = _unit(text, first, before)
-    lines = json.dumps(value, ensure_ascii=False, indent=unit).split("\n")
-    return f"{json.dumps(name)}: " + (newline_of(text) + before).join(lines)
+    members = (_member_text(*each, unit) for each in put)
+    return ",\n".join(members).replace("\n", newline_of(text) + before)
+
+
+def _member_text(name: str, value: JSONObject, unit: str | None = None) -> str:
+    return f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False, indent=unit)}"
 
 
 def _unit(text: str, first: _Member, before: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from portbook.adopt.client_table import KnownClient
+from portbook.exports.client_table import KnownClient
 
 __all__ = ["running_clients"]
 

@@ -22,12 +22,10 @@ _HEADER: Final = late_pattern(r"^[ \t]*\[(\[?)([^\n]*?)\]\]?[ \t]*(?:#[^\n]*)?\r
 _BARE: Final = late_pattern(r"[A-Za-z0-9_-]+")
 
 
-def edit_toml(
-    text: str, path: tuple[str, ...], remove: Collection[str], put: tuple[str, JSONObject] | None
-) -> str:
+def edit_toml(text: str, path: tuple[str, ...], remove: Collection[str], *put: tuple[str, JSONObject]) -> str:
     """Return the document without some tables below `path`, and with `put` in place of the first."""
     cuts: list[Cut] = []
-    written = "" if put is None else _written(path, *put).replace("\n", newline_of(text))
+    written = "\n".join(_written(path, *each) for each in put).replace("\n", newline_of(text))
     for start, end in _tables(text, path, remove):
         is_open = written and text[end - 1 : end] != "\n"
         cuts.append(Cut(start, end, written.rstrip() if is_open else written))

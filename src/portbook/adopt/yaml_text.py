@@ -48,9 +48,7 @@ def parse_yaml_text(text: str) -> JSON:
         raise NotReadable("YAML needs a library; install portbook[yaml]") from None
 
 
-def edit_yaml(
-    text: str, path: tuple[str, ...], remove: Collection[str], put: tuple[str, JSONObject] | None
-) -> str:
+def edit_yaml(text: str, path: tuple[str, ...], remove: Collection[str], *put: tuple[str, JSONObject]) -> str:
     """Return the document without some entries at `path`, and with `put` in place of the first.
 
     Raises `NotReadable` where the place is not found.
@@ -63,12 +61,13 @@ def edit_yaml(
         if name not in remove:
             continue
         start, end = entry[0].start, entry[-1].start + len(entry[-1].text)
-        if put is not None and not cuts:
+        if put and not cuts:
             ending = "" if text[end - 1 : end] != "\n" else newline_of(text)
-            cuts.append(Cut(start, end, _written(entry[0], *put, newline_of(text)) + ending))
+            written = newline_of(text).join(_written(entry[0], *each, newline_of(text)) for each in put)
+            cuts.append(Cut(start, end, written + ending))
         else:
             cuts.append(Cut(start, end))
-    if put is None and is_whole and cuts:
+    if not put and is_whole and cuts:
         raise NotReadable("nothing would be left of its list of servers; remove the entry by hand")
     return apply_cuts(text, cuts)
 

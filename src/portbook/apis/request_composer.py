@@ -40,6 +40,8 @@ __all__ = ["Composed", "Composer"]
 # Characters of a template that are not encoded; the operator's percent sign starts an escape.
 _LITERAL: Final = "/%:@!$&'()*+,;=-._~"
 _LITERAL_QUERY: Final = _LITERAL + "?"
+# Where callers may choose names, they may choose many.
+_MAX_PLAIN_PAIRS: Final = 64
 _NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
@@ -56,6 +58,14 @@ class Composed(NamedTuple):
     """The value of the Cookie header, without the operator's cookies."""
 
 
+class _PlainPair(NamedTuple):
+    """A pair of a query whose value is a text."""
+
+    start: str
+    """The name, encoded, and what follows it."""
+    encode: Encode
+
+
 class Composer:
     """Composes the requests of one operation."""
 
@@ -65,6 +75,7 @@ class Composer:
         "_members",
         "_names",
         "_placed",
+        "_plain_pairs",
         "_taken",
         "_taken_cookies",
         "_writer",
@@ -81,6 +92,8 @@ class Composer:
         placed = {parameter.argument: parameter for parameter in operation.parameters}
         in_path = {item.name: item for item in operation.parameters if item.place is ParameterPlace.PATH}
         self._names = [in_path.get(name) or Parameter(name, ParameterPlace.PATH, name) for name in names]
+        self._plain_pairs: dict[str, _PlainPair] = {}
+        """Of arguments that were strings in a query once: where such a one goes depends on no value."""
         self._placed = placed | {parameter.argument: parameter for parameter in self._names}
         self._taken = TakenNames(fixed_query, *_names_in("query", operation))
         self._taken_cookies = TakenNames("", *_names_in("cookie", operation))
@@ -97,6 +110,11 @@ class Composer:
             return refused.with_traceback(None)
         return None
 
+    @property
+    def takes_files(self) -> bool:
+        """Return whether an argument may name a file by its path."""
+        return self._writer is not None
+
     def files_in(self, arguments: JSONObject) -> list[NamedFile]:
         """Return the files that `arguments` name by their paths; whoever may read them passes them on."""
         return [] if self._writer is None else list(self._writer.files_in(arguments))
@@ -112,16 +130,12 @@ class Composer:
         cookies: list[str] = []
         fields: JSONObject = {}
         for argument, value in arguments.items():
-            placed = self._placed.get(argument)
-            if placed is None:
-                if argument == operation.body:
-                    continue
-                if not operation.sends_body:
-                    query.extend(self._query(Parameter(argument, ParameterPlace.QUERY, argument), value))
-                elif argument in self._members:
-                    raise unsendable((argument,), "names a different argument in the body; use that one")
-                else:
-                    fields[argument] = value
+            pair, placed = self._plain_pairs.get(argument), self._placed.get(argument)
+            if pair is not None and type(value) is str:
+                query.append(f"{pair.start}{pair.encode(value)}")
+            elif placed is None:
+                if argument != operation.body:
+                    self._place(argument, value, query, fields)
             elif placed.place is ParameterPlace.QUERY:
                 query.extend(self._query(placed, value))
             elif placed.place is ParameterPlace.HEADER:
@@ -134,6 +148,18 @@ class Composer:
         target = f"{path}?{'&'.join(query)}" if query else path
         body, content_type = self._body(arguments, fields, files)
         return Composed(target, tuple(headers), body, content_type, "; ".join(cookies))
+
+    def _place(self, argument: str, value: JSON, query: list[str], fields: JSONObject) -> None:
+        """Put an argument without a place of its own into the body, or into the query.
+
+        Raises `Refused` where a different one has its name there.
+        """
+        if not self.operation.sends_body:
+            query.extend(self._query(Parameter(argument, ParameterPlace.QUERY, argument), value))
+        elif argument in self._members:
+            raise unsendable((argument,), "names a different argument in the body; use that one")
+        else:
+            fields[argument] = value
 
     def _query(self, parameter: Parameter, value: JSON) -> Iterator[str]:
         """Yield the query pairs of an argument.
@@ -148,6 +174,9 @@ class Composer:
                 self._require_own_query_name(name, argument, members)
                 checked = name
             yield f"{as_uri_text(name)}={text}"
+        is_plain = type(value) is str and parameter.style is not Style.JSON
+        if is_plain and len(self._plain_pairs) < _MAX_PLAIN_PAIRS:
+            self._plain_pairs[argument] = _PlainPair(f"{as_uri_text(parameter.name)}=", encode)
 
     def _require_own_query_name(self, name: str, argument: str, members: tuple[str, ...]) -> None:
         """Require that `name` belongs to `argument`, or to these members of it.

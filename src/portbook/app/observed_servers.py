@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
 
 from portbook.app.tools_from_settings import Collected
 from portbook.net.destinations import Destinations
+from portbook.pins.standing import Standing
 from portbook.protocol.conformance import SchemaValidator
 from portbook.schema.store import SchemaStore
 from portbook.upstreams.fleet import Fleet
-from portbook.upstreams.trust import Trust
+from portbook.upstreams.trust import Trust, Withheld
 
 __all__ = ["observe_servers"]
 
@@ -40,9 +42,27 @@ async def _observe(collected: Collected, trust: Trust) -> list[str]:
         failed = [f"mcp.{alias}: {why}" for alias, why in fleet.problems().items() if why is not None]
     finally:
         await fleet.close()
-    withheld = [
-        f"mcp.{each.observed.server}: {each.observed.kind} {each.observed.name!r} is withheld: it is "
-        f"{each.verdict.standing}; run `portbook review`"
-        for each in fleet.withheld()
-    ]
-    return failed + withheld + fleet.offers.left_out.sentences()
+    return failed + fleet.left_out() + _withheld(fleet.withheld()) + fleet.offers.left_out.sentences()
+
+
+def _withheld(found: Iterable[Withheld]) -> list[str]:
+    """Return a sentence for each server of which nothing is approved, and for each other definition."""
+    by_server: dict[str, list[Withheld]] = {}
+    for each in found:
+        by_server.setdefault(each.observed.server, []).append(each)
+    sentences: list[str] = []
+    for server, withheld in by_server.items():
+        pending = [each for each in withheld if each.verdict.standing is Standing.PENDING]
+        if pending:
+            sentences.append(f"mcp.{server}: {_count(pending)} not approved yet; run `portbook pin {server}`")
+        sentences += [
+            f"mcp.{server}: {each.observed.kind} {each.observed.name!r} is withheld: it has changed; "
+            "run `portbook review`"
+            for each in withheld
+            if each.verdict.standing is not Standing.PENDING
+        ]
+    return sentences
+
+
+def _count(pending: list[Withheld]) -> str:
+    return "1 definition is" if len(pending) == 1 else f"{len(pending)} definitions are"

@@ -6,8 +6,9 @@ takes. The rest are warnings, because one policy may govern several servers, and
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from portbook.globs import is_pattern, matches
@@ -42,17 +43,22 @@ def refuse_vain_conditions(settings: Settings, policy: Policy, specs: Sequence[T
             )
 
 
-def policy_doubts(settings: Settings, policy: Policy, specs: Sequence[ToolSpec]) -> list[str]:
-    """Return what has no effect with these tools, each with file and line."""
+def policy_doubts(
+    settings: Settings, policy: Policy, specs: Sequence[ToolSpec], unknown: Collection[str] = ()
+) -> list[str]:
+    """Return what has no effect with these tools, each with file and line.
+
+    `unknown` are the MCP servers that may have further tools.
+    """
     rules = (
         f"{settings.position_of('policy', 'rules', number, *path)}: rule {rule.name!r} {sentence}"
         for number, rule in enumerate(policy.rules)
-        if not any(_is_of_server(pattern, settings) for pattern in rule.tools)
+        if not any(_may_be_of(pattern, unknown) for pattern in rule.tools)
         for path, sentence in _doubts_of_rule(
             rule, specs, names_tools="tools" in settings.policy_rules[number]
         )
     )
-    return [*rules, *_doubts_of_keys(settings, specs), *_doubts_of_gateways(settings, policy, specs)]
+    return [*rules, *_doubts_of_keys(settings, specs, unknown), *_doubts_of_gateways(settings, policy, specs)]
 
 
 def _doubts_of_rule(
@@ -91,12 +97,12 @@ def _doubts_of_rule(
         yield ("where", pointer), f"checks {pointer!r}, which no tool that it matches declares; {hint}"
 
 
-def _doubts_of_keys(settings: Settings, specs: Sequence[ToolSpec]) -> Iterator[str]:
+def _doubts_of_keys(settings: Settings, specs: Sequence[ToolSpec], unknown: Collection[str]) -> Iterator[str]:
     known = sorted({spec.name for spec in specs})
     for number, key in enumerate(settings.allowed_keys):
         for pattern in key.tools:
             is_known = pattern == "*" or any(matches((pattern,), name) for name in known)
-            if not is_known and not _is_of_server(pattern, settings):
+            if not is_known and not _may_be_of(pattern, unknown):
                 place = settings.position_of("keys", "allow", number, "tools")
                 yield (
                     f"{place}: key {key.name!r} names {pattern!r}, "
@@ -104,9 +110,13 @@ def _doubts_of_keys(settings: Settings, specs: Sequence[ToolSpec]) -> Iterator[s
                 )
 
 
-def _is_of_server(pattern: str, settings: Settings) -> bool:
-    """Return whether a pattern is about an MCP server, whose tools are known only once it has been asked."""
-    return any(pattern.startswith((f"{alias}.", f"{alias}__")) for alias in settings.mcp_tables)
+def _may_be_of(pattern: str, servers: Collection[str]) -> bool:
+    """Return whether a pattern could match a tool of one of these servers."""
+    start = re.split(r"[*?]", pattern, maxsplit=1)[0]
+    is_open = is_pattern(pattern)
+    return any(
+        start.startswith(f"{alias}.") or (is_open and f"{alias}.".startswith(start)) for alias in servers
+    )
 
 
 def _doubts_of_gateways(settings: Settings, policy: Policy, specs: Sequence[ToolSpec]) -> Iterator[str]:

@@ -67,6 +67,7 @@ def rules_of(
         on_audit_failure=settings.on_audit_failure,
         records_arguments=settings.audit_arguments,
         timeout_ms=settings.timeout_ms,
+        settings=settings,
     )
 
 

@@ -85,10 +85,15 @@ def collect_tools(
         with problems:
             specs.extend(_under_contract(toolset.specs(), bundles))
     for name, table in settings.http_tables.items():
-        from portbook.apis.http_table import read_http  # late: only where there is an API to call
+        from portbook.apis.http_table import read_http  # late, both: only where there is an API to call
+        from portbook.app.whole_tables import read_whole
 
         with problems:
-            declared = read_http({name: table}, environ, settings.folder, settings.complain)
+            declared = read_whole(
+                {name: table},
+                lambda tables, complain: read_http(tables, environ, settings.folder, complain),
+                settings.complain,
+            )
             gateways.extend(declared.gateways)
             warnings.extend(declared.warnings)
             left_out = (*left_out, *declared.left_out)
@@ -118,9 +123,14 @@ def collect_servers(settings: Settings) -> tuple[DeclaredUpstream, ...]:
     """
     if not settings.mcp_tables:
         return ()
-    from portbook.upstreams.mcp_table import read_mcp  # only where there is a server
+    from portbook.app.whole_tables import read_whole  # late, both: only where there is a server
+    from portbook.upstreams.mcp_table import read_mcp
 
-    return read_mcp(settings.mcp_tables, settings.folder, settings.complain, settings.position_of)
+    return read_whole(
+        settings.mcp_tables,
+        lambda tables, complain: read_mcp(tables, settings.folder, complain, settings.position_of),
+        settings.complain,
+    )
 
 
 def _named_toolsets(settings: Settings, problems: ProblemList) -> list[Toolset]:

@@ -26,7 +26,7 @@ from portbook.schema.messages import UNEXPECTED, shorten, whole_pointer
 from portbook.wire.parsing import DUPLICATE_KEY, parse
 from portbook.wire.source_positions import Span, locate, name_before, span_at
 
-__all__ = ["MAX_BYTES", "Checker", "File", "FileProblem", "Report"]
+__all__ = ["MAX_BYTES", "Checker", "File", "FileProblem", "Report", "not_json", "placed"]
 
 # The limit of one file; it is named on the command line, so it may be larger than a library's files.
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -97,7 +97,7 @@ class Checker:
         try:
             document = parse(data)
         except Refused as refused:
-            return Report(path, "", (_not_json(data, refused.findings[0].message),), is_checked=False)
+            return Report(path, "", (not_json(data, refused.findings[0].message),), is_checked=False)
         if self._is_schema(path, document):
             found = _Found("", self._check_schema(path, document))
         else:
@@ -105,7 +105,7 @@ class Checker:
         if not found.findings:
             return Report(path, found.schema)
         errors = {(finding.pointer, finding.message): finding.keyword for finding in found.findings}
-        return Report(path, found.schema, _placed(errors, data.decode(), document), found.is_checked)
+        return Report(path, found.schema, placed(errors, data.decode(), document), found.is_checked)
 
     def schema_files(self, reports: Iterable[Report]) -> list[File]:
         """Return the files of unusable schemas that kept assets from being validated."""
@@ -185,7 +185,7 @@ def _read(file: File) -> bytes:
 _NOWHERE: Final = Span(0, 0, "", 0, 0, 0)
 
 
-def _placed(errors: dict[tuple[str, str], str], source: str, document: JSON) -> tuple[FileProblem, ...]:
+def placed(errors: dict[tuple[str, str], str], source: str, document: JSON) -> tuple[FileProblem, ...]:
     """Return problems with their places in `source`: that of the name for an unexpected property."""
     spans = locate(source, {pointer for pointer, _ in errors})
     names = {one: name for one in errors if (name := _unexpected(*one, document)) is not None}
@@ -214,7 +214,8 @@ def _unexpected(pointer: str, message: str, document: JSON) -> str | None:
     return pointer + whole_pointer((found,))
 
 
-def _not_json(data: bytes, message: str) -> FileProblem:
+def not_json(data: bytes, message: str) -> FileProblem:
+    """Return the problem of a file that the parser refused with `message`."""
     position = _POSITION.search(message)
     if position is None:
         return FileProblem("", f"not JSON: {message}", None, "json")

@@ -19,8 +19,9 @@ from typing import Final, cast
 
 from portbook.canonical import is_same_json, json_bytes
 from portbook.model import JSON, JSONObject
+from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["diff", "diff_assets"]
+__all__ = ["ChangedPlace", "changed_places", "diff", "diff_assets"]
 
 # Types whose equal values are written in the same way.
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
@@ -47,6 +48,33 @@ def diff(base: JSON, new: JSON) -> list[JSONObject]:
     elif not _is_same(base, new):
         patch.append({"op": "replace", "path": "", "value": new})
     return patch
+
+
+class ChangedPlace(NamedTuple):
+    """One operation of a patch, with what stood there before it."""
+
+    op: str
+    pointer: str
+    before: JSON
+    """None where nothing did."""
+    after: JSON
+
+
+def changed_places(base: JSON, new: JSON) -> list[ChangedPlace]:
+    """Return the places in which two documents differ, with both values of each, ordered by path."""
+    found: list[ChangedPlace] = []
+    for operation in diff(base, new):
+        op, pointer = str(operation["op"]), str(operation["path"])
+        before = None if op == "add" else _value_at(base, pointer)
+        found.append(ChangedPlace(op, pointer, before, operation.get("value")))
+    return found
+
+
+def _value_at(document: JSON, pointer: str) -> JSON:
+    for step in pointer.split("/")[1:]:
+        assert isinstance(document, dict)  # a patch has no paths into lists
+        document = document[step.replace("~1", "/").replace("~0", "~")]
+    return document
 
 
 def _compare(

@@ -14,11 +14,10 @@ from urllib.parse import unquote, urlsplit
 
 from portbook.assets.bundles import Bundler, SchemaBundle
 from portbook.assets.documents import listed_folder, objects_in, parsed_object
-from portbook.assets.files import CannotRead, json_files, read_below, read_named
+from portbook.assets.files import CannotRead, json_files, read_below
 from portbook.assets.names import schema_name
 from portbook.escaping import escaped
 from portbook.model import JSONObject
-from portbook.schema.engine import Validator
 
 __all__ = ["LeftOut", "SchemaFiles", "SchemaFolder"]
 
@@ -103,15 +102,6 @@ class SchemaFiles:
         self._library = library
         self._is_deep = is_deep
         self._beside: dict[Path, list[tuple[str, JSONObject]]] = {}
-
-    def read(self, path: str, limit: int) -> tuple[JSONObject, SchemaBundle, Validator]:
-        """Return the schema in a file named on the command line: its document, bundle and validator.
-
-        Raises `CannotRead` where it is not a JSON object, `BadSchema` where it is not a valid schema.
-        """
-        document = parsed_object(read_named(path, limit))
-        bundle = self.bundle(path, document)
-        return document, bundle, bundle.compile()
 
     def bundle(self, path: str, document: JSONObject) -> SchemaBundle:
         """Return the schema `document` of the file at `path`, with all schemas it refers to inside it."""

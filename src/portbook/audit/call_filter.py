@@ -10,11 +10,13 @@ from portbook.audit.call_index import CallRow
 from portbook.globs import matches, problem_of
 from portbook.tools.spec import TOOL_PREFIX
 
-__all__ = ["FILTERS", "STATUSES", "BadFilter", "call_filter", "moment_of", "status_of"]
+__all__ = ["FILTERS", "STATUSES", "BadFilter", "call_filter", "moment_of", "position_of", "status_of"]
 
 STATUSES: Final = ("success", "refused", "failed")
 # From here on, a status says that the tool or its way failed; below, that the call was refused.
 _FAILED: Final = 500
+# No log has as many lines, and Python refuses to read a number of thousands of digits.
+_LINE_DIGITS: Final = 16
 
 
 class BadFilter(Exception):
@@ -51,6 +53,18 @@ def moment_of(name: str, text: str) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def position_of(name: str, text: str) -> tuple[str, str, int]:
+    """Return the position that a row's `cursor` or a time stands for; a time is before every call of it.
+
+    Raises `BadFilter` for what is neither.
+    """
+    match text.split(","):
+        case [at, file, line] if line.isdecimal() and len(line) < _LINE_DIGITS:
+            return at, file, int(line)
+        case _:
+            return moment_of(name, text), "", 0
+
+
 def status_of(row: CallRow) -> str:
     """Return how a call ended: with success, refused, or failed."""
     if row.reason is None:
@@ -62,7 +76,16 @@ def _of_tool(pattern: str) -> Callable[[CallRow], bool]:
     wanted = pattern.removeprefix(TOOL_PREFIX)
     if problem := problem_of(wanted):
         raise BadFilter("tool", f"must be a name or a pattern: {problem}")
-    return lambda row: row.tool is not None and matches((wanted,), row.tool.removeprefix(TOOL_PREFIX))
+    known: dict[str | None, bool] = {None: False}  # many calls, few tools
+
+    def is_wanted(row: CallRow) -> bool:
+        found = known.get(row.tool)
+        if found is None:
+            assert row.tool is not None
+            found = known[row.tool] = matches((wanted,), row.tool.removeprefix(TOOL_PREFIX))
+        return found
+
+    return is_wanted
 
 
 def _with_status(value: str) -> Callable[[CallRow], bool]:

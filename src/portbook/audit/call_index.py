@@ -47,6 +47,16 @@ class CallRow:
     seq: int
     door: str | None = None
 
+    @property
+    def position(self) -> tuple[str, str, int]:
+        """Where it stands among all calls: many end in the same millisecond, no two on the same line."""
+        return self.at, self.file, self.line
+
+    @property
+    def cursor(self) -> str:
+        """Its position as a text; `position_of` of `call_filter` reads it."""
+        return f"{self.at},{self.file},{self.line}"
+
     def as_data(self) -> JSONObject:
         """Return it as JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
@@ -75,13 +85,15 @@ class CallIndex:
                 self._listed = list(self._rows)
             return self._listed
 
-    def newest(self, is_wanted: Callable[[CallRow], bool], limit: int, before: str | None) -> list[CallRow]:
-        """Return the newest calls that are wanted, at most `limit`, ended before a time.
+    def newest(
+        self, is_wanted: Callable[[CallRow], bool], limit: int, before: tuple[str, str, int] | None
+    ) -> list[CallRow]:
+        """Return the newest calls that are wanted, at most `limit`, before a position.
 
         Raises `OSError` where a file cannot be read.
         """
         rows = self.rows()
-        end = len(rows) if before is None else bisect.bisect_left(rows, before, key=lambda row: row.at)
+        end = len(rows) if before is None else bisect.bisect_left(rows, before, key=_position)
         found: list[CallRow] = []
         for at in range(end - 1, -1, -1):
             if is_wanted(rows[at]):
@@ -104,11 +116,11 @@ class CallIndex:
         if gone:
             self._rows = deque((row for row in self._rows if row.file not in gone), maxlen=self._most)
         if added:
-            added.sort(key=_when)
-            is_in_order = not self._rows or self._rows[-1].at <= added[0].at
+            added.sort(key=_position)
+            is_in_order = not self._rows or self._rows[-1].position <= added[0].position
             self._rows.extend(added)
             if not is_in_order:  # several processes write at once
-                self._rows = deque(sorted(self._rows, key=_when), maxlen=self._most)
+                self._rows = deque(sorted(self._rows, key=_position), maxlen=self._most)
         return bool(added or gone)
 
 
@@ -170,8 +182,8 @@ def _door(record: JSONObject) -> str:
     return f"{record.get('transport')} {record.get('route')}".strip()
 
 
-def _when(row: CallRow) -> str:
-    return row.at
+def _position(row: CallRow) -> tuple[str, str, int]:
+    return row.position
 
 
 def _text(value: Any) -> str | None:

@@ -12,8 +12,8 @@ Against both, keep the last hash of each file in a different place.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
 from typing import Final, Literal, TypeAlias
 
 import orjson
@@ -135,9 +135,9 @@ def chained(records: Iterable[bytes], seq: int, prev: str) -> tuple[bytes, int, 
         before = json_bytes(prev)[1:-1]
     for record in records:
         seq += 1
-        body = b'{"seq":%d,"prev":"%b",%b' % (seq, before, record[1:-1])
-        before = hashlib.sha256(body + b"}").hexdigest().encode()
-        lines += (body, b',"hash":"', before, b'"}\n')
+        whole = b'{"seq":%d,"prev":"%b",%b' % (seq, before, record[1:])
+        before = sha256(whole).hexdigest().encode()
+        lines += (whole[:-1], b',"hash":"', before, b'"}\n')
     return b"".join(lines), seq, before.decode()
 
 
@@ -310,4 +310,4 @@ def _as_written(line: bytes) -> _ChainLine | None:
 
 def _digest(line: bytes) -> str:
     """Return the hash of a record's line without its hash member."""
-    return hashlib.sha256(_HASH_MEMBER.sub(b"}", line[:-1])).hexdigest()
+    return sha256(_HASH_MEMBER.sub(b"}", line[:-1])).hexdigest()

@@ -94,12 +94,16 @@ class Journal:
 
     def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
         """Write both views of each record, a stream at a time; return what failed, by its place."""
-        failed = self._execution.write_all([execution for _, execution in records])
-        kept = [place for place in range(len(records)) if place not in failed]
-        lost = self._envelope.write_all([records[place][0] for place in kept])
-        failed |= {kept[at]: error for at, error in lost.items()}
+        envelopes, executions = zip(*records, strict=True)
+        failed = self._execution.write_all(executions)
+        if failed:
+            kept = [place for place in range(len(records)) if place not in failed]
+            lost = self._envelope.write_all([envelopes[place] for place in kept])
+            failed |= {kept[at]: error for at, error in lost.items()}
+        else:
+            failed = self._envelope.write_all(envelopes)
         if self._to_stderr:
-            _copy_to_stderr(records[place][1] for place in kept if place not in failed)
+            _copy_to_stderr(each for place, each in enumerate(executions) if place not in failed)
         return failed
 
     def close(self) -> None:

@@ -144,7 +144,7 @@ class JsonlSink:
 
         Raises `OSError` where they cannot be written.
         """
-        self._append(b"".join([record + b"\n" for record in records]))
+        self._append(b"\n".join((*records, b"")))
 
     def _append(self, data: bytes) -> None:
         written = 0

@@ -5,7 +5,7 @@ A form is a text with places for the few values that differ from call to call: t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -22,19 +22,22 @@ __all__ = ["NO_ROUTE", "RecordForm", "record_form", "shown_json"]
 class RecordEnd(NamedTuple):
     """The lines of a record whose ending is known: what is left are times, ids and sizes."""
 
-    envelope: tuple[bytes, ...]
-    execution: tuple[bytes, ...]
+    envelope: bytes
+    """To be filled with the time, the ids of request, trace and span, the milliseconds, and the sizes."""
+    execution: bytes
+    """To be filled with the time, the ids of trace and request, the milliseconds, and the sizes."""
 
 
 class RecordForm:
-    """The lines of a record, in pieces: between them stand the values that differ from call to call."""
+    """The lines of a record, with places for the values that differ from call to call."""
 
     __slots__ = ("_envelope", "_execution", "intent", "succeeded")
 
     def __init__(self, envelope: str, execution: str, intent: str) -> None:
         self._envelope = _pieces(envelope)
         self._execution = _pieces(execution)
-        self.intent = _pieces(intent)
+        self.intent = _template(_pieces(intent))
+        """To be filled with the time, the ids of trace and request, the size, and further members."""
         self.succeeded = self.ended(b"ok", b"200", b"null")
         """The lines of a call that had a result, in which nothing was redacted: nearly every one."""
 
@@ -52,7 +55,7 @@ class RecordForm:
         envelope = (a, b, c, d, e + status + f, g, h, i + error + j)
         a, b, c, d, e, f, g, h, i, j, k = self._execution
         execution = (a, b, c, d + code + e, f + error_class + g + redacted + h, i, j + shown + k)
-        return RecordEnd(envelope, execution)
+        return RecordEnd(_template(envelope), _template(execution))
 
 
 # Most calls share their form with others, so each is made once and kept. What a caller says of itself is in
@@ -166,6 +169,11 @@ def _members(parts: _Parts) -> str:
 
 def _pieces(members: str) -> tuple[bytes, ...]:
     return tuple(f"{{{members}}}".encode().split(_VALUE.encode()))
+
+
+def _template(pieces: Iterable[bytes]) -> bytes:
+    """Return what `%` fills with the values between the pieces."""
+    return b"%b".join(piece.replace(b"%", b"%%") for piece in pieces)
 
 
 def _json_text(value: Any) -> str:

@@ -18,7 +18,8 @@ from typing import Any, Final
 
 import click
 
-from portbook.app.assemble import App, assemble, open_journal
+from portbook.app.assemble import assemble, open_journal
+from portbook.app.running_app import App
 from portbook.app.tools_from_settings import asset_library
 from portbook.assets.documents import parsed
 from portbook.assets.files import CannotRead, read_file

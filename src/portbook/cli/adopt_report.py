@@ -1,33 +1,42 @@
-"""What `portbook adopt` says: the table of servers, the differences, what happens now. Pure: no I/O."""
+"""What `portbook adopt` says: the table of servers, their sandboxes, what happens now. Pure: no I/O."""
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
-import click
-
 from portbook.adopt.adopted_server import AdoptedServer
-from portbook.adopt.client_document import decoded
-from portbook.adopt.file_change import FileChange
 from portbook.adopt.found_server import FoundServer
+from portbook.adopt.toml_text import toml_value
 from portbook.app.offered_decisions import OfferedDecision
 from portbook.escaping import escaped, escaped_lines
+from portbook.model import JSON
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts
 from portbook.pins.trusted_hints import harm_of
 from portbook.policy import Action
+from portbook.scan.finding import ScanCheck, ScanFinding
 
-__all__ = ["ServerRow", "difference_lines", "table_lines", "verdict_lines"]
+__all__ = ["DestructiveTools", "ServerRow", "found_line", "sandbox_lines", "table_lines", "verdict_lines"]
 
 _HEAD: Final = ("CLIENT", "SERVER", "COMMAND OR ADDRESS", "TOOLS", "DESTRUCTIVE", "SECRETS", "NOTE")
 _MAX_WIDTH: Final = 48
+_LEAST_WIDTH: Final = 18
 _HARM: Final = 2
-# Shorter values are settings, not secrets, and would blot out half of a file.
-_LEAST_SECRET: Final = 6
+# How many tools a cell names.
+_NAMED: Final = 3
 _WORDS: Final = {Action.ALLOW: "allowed", Action.ASK: "asked about first", Action.DENY: "denied"}
+
+
+class DestructiveTools(NamedTuple):
+    """What is known of the harm that tools of a server do."""
+
+    names: tuple[str, ...]
+    """Those that destroy, by what they say or by the scan."""
+    open: int
+    """How many do not say; MCP takes them for destructive."""
 
 
 class ServerRow(NamedTuple):
@@ -39,11 +48,40 @@ class ServerRow(NamedTuple):
     verdicts: PinVerdicts
     left: str | None
 
+    @property
+    def destructive(self) -> DestructiveTools:
+        """Return which tools destroy, by what they say and by the scan."""
+        tools = (self.offered or ServerDefinitions()).tools
+        found = {name for name, parts in tools.items() if _says_destructive(parts.get("annotations"))}
+        found |= {
+            name
+            for (kind, name), verdict in self.verdicts.items()
+            if kind == "tool" and any(map(_contradicts_hints, verdict.findings))
+        }
+        harmful = {name for name, parts in tools.items() if harm_of(parts.get("annotations")) >= _HARM}
+        return DestructiveTools(tuple(sorted(found)), len(harmful - found))
 
-def table_lines(rows: Sequence[ServerRow]) -> Iterator[str]:
-    """Yield the table of the servers that were found."""
+
+def found_line(found: Sequence[FoundServer], asked: int) -> str:
+    """Return what the files say by themselves; `asked` is how many servers are asked now."""
+    titles = list(dict.fromkeys(each.place.client.title for each in found))
+    secrets = sum(each.clear_secrets for each in found)
+    names = Counter(each.identity for each in found if each.left is None)
+    twice = sum(count > 1 for count in names.values())
+    told = [
+        f"found {len(found)} {'entry' if len(found) == 1 else 'entries'} of {', '.join(titles)}",
+        f"{secrets} {'secret' if secrets == 1 else 'secrets'} in the clear" if secrets else "",
+        f"{twice} in more than one place" if twice else "",
+        f"asking {asked} {'server' if asked == 1 else 'servers'} what they offer" if asked else "",
+    ]
+    return "; ".join(filter(None, told))
+
+
+def table_lines(rows: Sequence[ServerRow], width: int | None = None) -> Iterator[str]:
+    """Yield the table of the servers that were found; in a narrow terminal, long cells are cut."""
     cells = [_HEAD, *(_cells(row) for row in rows)]
-    widths = [min(max(len(each[at]) for each in cells), _MAX_WIDTH) for at in range(len(_HEAD) - 1)]
+    most = _MAX_WIDTH if width is None else max(min(_MAX_WIDTH, width // 4), _LEAST_WIDTH)
+    widths = [min(max(len(each[at]) for each in cells), most) for at in range(len(_HEAD) - 1)]
     for each in cells:
         padded = [_cut(cell, width).ljust(width) for cell, width in zip(each, widths, strict=False)]
         yield "  ".join([*padded, each[-1]]).rstrip()
@@ -51,55 +89,62 @@ def table_lines(rows: Sequence[ServerRow]) -> Iterator[str]:
 
 def _cells(row: ServerRow) -> tuple[str, ...]:
     found, offered = row.found, row.offered
-    tools = (offered or ServerDefinitions()).tools
-    harmful = sum(harm_of(parts.get("annotations")) >= _HARM for parts in tools.values())
     attacks = sum(verdict.is_quarantined for verdict in row.verdicts.values())
     notes = [] if row.left is None else [f"left in place: {row.left}"]
     if attacks:
         notes.append(f"{attacks} with hard findings of the scan: not approved")
+    if row.server is not None and row.server.alias != found.name:
+        notes.append(f"becomes {row.server.alias}")
     if row.server is not None and len({each.place.client.name for each in row.server.found}) > 1:
         notes.append("in several clients")
     texts = (
         found.place.client.title,
         found.name,
         found.shown,
-        "" if offered is None else str(len(tools)),
-        "" if offered is None else str(harmful),
+        "" if offered is None else str(len(offered.tools)),
+        _told(row.destructive),
         str(found.clear_secrets or ""),
         "; ".join(notes),
     )
     return tuple(escaped(text) for text in texts)
 
 
+def _contradicts_hints(finding: ScanFinding) -> bool:
+    return finding.check is ScanCheck.EFFECT and finding.pointer.startswith("/annotations")
+
+
+def _says_destructive(annotations: JSON) -> bool:
+    hints = annotations if isinstance(annotations, dict) else {}
+    return hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True
+
+
+def _told(tools: DestructiveTools) -> str:
+    shown = ", ".join(tools.names[:_NAMED]) + ("" if len(tools.names) <= _NAMED else ", …")
+    told = [f"{len(tools.names)}: {shown}"] if tools.names else []
+    return "; ".join([*told, f"{tools.open} do not say"] if tools.open else told)
+
+
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def difference_lines(change: FileChange, secrets: Iterable[str]) -> Iterator[str]:
-    """Yield the difference of one file; secrets are not shown."""
-    before = "" if change.before is None else _shown(change.before, secrets)
-    lines = difflib.unified_diff(
-        before.splitlines(),
-        _shown(change.after, secrets).splitlines(),
-        "/dev/null" if change.before is None else str(change.path),
-        str(change.path),
-        lineterm="",
-    )
-    colours = {"+": "green", "-": "red", "@": "cyan"}
-    for line in lines:
-        shown = "\t".join(map(escaped_lines, line.split("\t")))
-        yield click.style(shown, fg=colours.get(line[:1]))
+def sandbox_lines(rows: Iterable[ServerRow]) -> Iterator[str]:
+    """Yield the sandbox that is proposed for each server."""
+    servers = {row.server.alias: row.server for row in rows if row.server is not None}
+    for alias, server in servers.items():
+        if server.sandbox is not None:
+            yield escaped_lines(f"{alias}: sandbox = {toml_value(server.sandbox)}")
+    alone = [alias for alias, each in servers.items() if each.sandbox and not each.sandbox["connect"]]
+    if alone:
+        yield (
+            f"Without network: {', '.join(alone)}. No tool was called in the trial: "
+            "a server whose tools use the internet needs connect = [443] in its sandbox."
+        )
 
 
-def _shown(data: bytes, secrets: Iterable[str]) -> str:
-    text = decoded(data)
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _LEAST_SECRET:
-            text = text.replace(secret, "[redacted]")
-    return text
-
-
-def verdict_lines(decisions: Iterable[OfferedDecision], withheld: Mapping[str, int]) -> Iterator[str]:
+def verdict_lines(
+    decisions: Iterable[OfferedDecision], withheld: Mapping[str, int], settings: Path
+) -> Iterator[str]:
     """Yield in plain words what happens from now on to calls of the adopted servers."""
     found = list(decisions)
     for server in sorted({each.server for each in found} | withheld.keys()):
@@ -111,9 +156,9 @@ def verdict_lines(decisions: Iterable[OfferedDecision], withheld: Mapping[str, i
             if counts[action]
         ]
         if withheld.get(server):
-            told.append(f"{withheld[server]} withheld, see `portbook scan`")
+            told.append(f"{withheld[server]} withheld, see `portbook scan --config {settings}`")
         yield f"{server}: {'; '.join(told) or 'nothing is approved'}"
-    yield 'To allow only calls that read, put this line below [policy] in the settings: effects = ["read"]'
+    yield f'To allow only calls that read, put this line below [policy] in {settings}: effects = ["read"]'
 
 
 def _names(decisions: list[OfferedDecision], action: Action) -> str:

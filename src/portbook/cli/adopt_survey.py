@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import shutil
 import sys
-import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from portbook.adopt.adopted_server import AdoptedServer, adopted_servers, settings_text
+from portbook.adopt.adopted_server import AdoptedServer, adopted_servers, plain_alias
 from portbook.adopt.adoption_plan import ClientFile, read_client_file
 from portbook.adopt.client_document import NotReadable
-from portbook.adopt.client_table import CLIENTS, KnownClient, client_files
-from portbook.adopt.file_change import FileChange, read_if_there, write_file
+from portbook.adopt.file_change import FileChange, read_if_there
 from portbook.adopt.found_server import FoundServer, ServerPlace, is_ours
-from portbook.app.asked_servers import ask_servers, declared_servers
-from portbook.cli.adopt_report import ServerRow
+from portbook.cli.adopt_offers import AdoptOffers
+from portbook.cli.adopt_report import ServerRow, found_line
 from portbook.cli.options import settings_from
-from portbook.pins.grade import OnChange
-from portbook.pins.pin_lock import PinLock, approve
-from portbook.pins.server_definitions import ServerDefinitions
-from portbook.pins.standing import PinVerdicts, judge, without_attacks
+from portbook.escaping import escaped_lines
+from portbook.exports.client_table import CLIENTS, KnownClient, client_files
 from portbook.settings import CONFIG_NAME, BadSettings
-from portbook.stores.lock_file import LOCK_NAME
-from portbook.text.late_pattern import late_pattern
-from portbook.upstreams.definitions import Offer
 from portbook.upstreams.mcp_table import read_mcp
-from portbook.upstreams.pinned_trust import pinned_part
 
-__all__ = ["Survey", "portbook_command", "survey_clients"]
+__all__ = ["Survey", "home_folder", "portbook_command", "survey_clients"]
 
-_PRIVATE: Final = 0o600
-_READABLE: Final = 0o644
-# A variable that a client fills in from its own environment, with a default.
-_VARIABLE: Final = late_pattern(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
-_LOGIN: Final = late_pattern(r"status 40[13]\b")
+_NO_HOME: Final = "there is no home folder; set HOME, or name files with --file and the folder with --into"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +49,8 @@ class Survey:
         return self.folder / CONFIG_NAME
 
     def secrets(self) -> set[str]:
-        """Return every value of a variable or a header."""
-        return {value for row in self.rows for _, value in (*row.found.env, *row.found.headers)}
+        """Return every secret in the entries of clients."""
+        return {value for row in self.rows for value in row.found.secret_values}
 
     def withheld(self) -> dict[str, int]:
         """Return how many tools of each server the scan keeps from being approved."""
@@ -77,33 +63,66 @@ class Survey:
 
 
 def survey_clients(
-    folder: Path, clients: tuple[str, ...], files: tuple[Path, ...], names: tuple[str, ...]
+    folder: Path,
+    clients: tuple[str, ...],
+    files: tuple[Path, ...],
+    names: tuple[str, ...],
+    *,
+    is_confined: bool,
+    tell: Callable[[str], None],
 ) -> Survey:
     """Return what is there, and what adopting it would make of it. Servers are started, and ended.
+
+    With `is_confined`, each that Portbook starts gets the sandbox that a trial proposes. What is known before
+    the servers are asked is told: they may take their time.
 
     Raises `BadSettings` for settings in `folder` that cannot be used.
     """
     problems: list[str] = []
     read = list(_read_files(clients, files, problems))
     settings = folder / CONFIG_NAME
-    found = [each for file in read for each in file.servers if not is_ours(each, settings)]
+    every = [each for file in read for each in file.servers]
+    ours = [each for each in every if is_ours(each, settings)]
+    found = [each for each in every if each not in ours]
     why = {id(each): _why_left(file, each, names) for file in read for each in file.servers}
     tables = _tables(settings)
-    for server in adopted_servers([each for each in found if why[id(each)] is None], tables):
+    _require_known(names, {each.name for each in found}, tables)
+    for server in adopted_servers([each for each in found if why[id(each)] is None], tables, ours):
         if problem := _unusable(server, folder):
             why |= {id(each): problem for each in server.found}
-    asked = _Asked(folder, adopted_servers([each for each in found if why[id(each)] is None], tables))
-    rows: list[ServerRow] = []
-    for each in found:
-        server = next((one for one in asked.servers if any(each is entry for entry in one.found)), None)
-        answer = None if server is None else asked.offers[server.alias]
-        left = why[id(each)] or (answer if isinstance(answer, str) else None)
-        offered = answer if isinstance(answer, ServerDefinitions) else None
-        verdicts: PinVerdicts = {} if server is None else asked.verdicts(server.alias)
-        rows.append(ServerRow(each, server if left is None else None, offered, verdicts, left))
-    adopted = [one for one in asked.servers if isinstance(asked.offers[one.alias], ServerDefinitions)]
-    own = asked.files(adopted) if adopted else ()
-    return Survey(folder, tuple(read), tuple(rows), adopted, own, problems)
+    servers = adopted_servers([each for each in found if why[id(each)] is None], tables, ours)
+    if found:
+        tell(found_line(found, len(servers)))
+    offers = AdoptOffers(folder, servers, is_confined=is_confined)
+    rows = tuple(_row(each, why[id(each)], offers) for each in found)
+    own = offers.files() if offers.adopted else ()
+    return Survey(folder, tuple(read), rows, offers.adopted, own, problems)
+
+
+def _require_known(names: tuple[str, ...], found: Collection[str], tables: Collection[str]) -> None:
+    """Raise `UsageError` for a name that no server has: neither one that was found nor one adopted before."""
+    for name in names:
+        if name not in found and plain_alias(name) not in tables:
+            listed = ", ".join(sorted(found)) or "none"
+            raise click.UsageError(escaped_lines(f'--server: no server is called "{name}"; found: {listed}'))
+
+
+def home_folder() -> Path:
+    """Return the home of whoever runs the command. Raises `UsageError` where there is none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise click.UsageError(_NO_HOME) from None
+
+
+def _row(found: FoundServer, left: str | None, offers: AdoptOffers) -> ServerRow:
+    server = next((one for one in offers.servers if any(found is entry for entry in one.found)), None)
+    if server is None:
+        return ServerRow(found, None, None, {}, left)
+    answer = offers.answers[server.alias]
+    if isinstance(answer, str):
+        return ServerRow(found, None, None, {}, answer)
+    return ServerRow(found, server, answer, offers.verdicts(server.alias), None)
 
 
 def portbook_command() -> list[str]:
@@ -161,7 +180,7 @@ def _places(clients: tuple[str, ...], files: tuple[Path, ...]) -> Iterator[Serve
     for file in files:
         yield ServerPlace(client := _client_of(file, chosen), file, client.path)
     for client in () if files else chosen:
-        for file in client_files(client, Path.home(), is_mac=sys.platform == "darwin"):
+        for file in client_files(client, home_folder(), is_mac=sys.platform == "darwin"):
             yield ServerPlace(client, file, client.path)
 
 
@@ -182,89 +201,6 @@ def _why_left(file: ClientFile, server: FoundServer, names: tuple[str, ...]) -> 
         return "it was not chosen"
     if file.is_read_only:
         return "its file is read-only"
+    if not file.is_replaceable:
+        return "its folder cannot be written"
     return server.left
-
-
-# -- what servers offer
-
-
-class _Asked:
-    """Servers with what they offer today."""
-
-    def __init__(self, folder: Path, servers: list[AdoptedServer]) -> None:
-        """Ask all servers side by side, under the settings that they would have."""
-        self._folder = folder
-        self._settings = read_if_there(folder / CONFIG_NAME)
-        self._lock = read_if_there(folder / LOCK_NAME)
-        self.servers = servers
-        self.offers: dict[str, ServerDefinitions | str] = {}
-        if servers:
-            self._ask()
-
-    def _ask(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="portbook-adopt-") as name:
-            draft = Path(name)
-            for change in self._drafts(self.servers):
-                write_file(draft / change.path.relative_to(self._folder), change.after, _PRIVATE)
-            settings = settings_from(draft / CONFIG_NAME)
-            wanted = {server.alias for server in self.servers}
-            declared = {each.alias: each for each in declared_servers(settings) if each.alias in wanted}
-            answers = asyncio.run(ask_servers(settings, declared.values(), self._environ()))
-        for alias, answer in answers.items():
-            self.offers[alias] = (
-                pinned_part(declared[alias], answer) if isinstance(answer, Offer) else _why_not(answer)
-            )
-
-    def _environ(self) -> dict[str, str]:
-        environ = dict(os.environ)
-        for server in self.servers:
-            for name, value in server.values_of(server.found[0]).items():
-                environ[name] = _VARIABLE.sub(lambda found: os.environ.get(found[1], found[2] or ""), value)
-        return environ
-
-    def verdicts(self, alias: str) -> PinVerdicts:
-        """Return how the definitions of a server stand before they are approved."""
-        observed = self.offers[alias]
-        if isinstance(observed, str):
-            return {}
-        others = {
-            other: each.tools for other, each in self.offers.items() if isinstance(each, ServerDefinitions)
-        }
-        others.pop(alias)
-        pinned = PinLock.read(self._folder).servers
-        return judge(
-            pinned.get(alias), observed, OnChange(), {other: [*each] for other, each in others.items()}
-        )
-
-    def files(self, adopted: list[AdoptedServer]) -> tuple[FileChange, ...]:
-        """Return the settings, the secrets and the lock as they are to be, where they differ."""
-        clean: Mapping[str, ServerDefinitions] = {
-            server.alias: without_attacks(offered, self.verdicts(server.alias))
-            for server in adopted
-            if isinstance(offered := self.offers[server.alias], ServerDefinitions)
-        }
-        with tempfile.TemporaryDirectory(prefix="portbook-adopt-") as name:
-            if self._lock is not None:
-                write_file(Path(name) / LOCK_NAME, self._lock, _PRIVATE)
-            approve(Path(name), clean)
-            lock = (Path(name) / LOCK_NAME).read_bytes()
-        changes = [*self._drafts(adopted), FileChange(self._folder / LOCK_NAME, self._lock, lock, _READABLE)]
-        return tuple(change for change in changes if change.before != change.after)
-
-    def _drafts(self, servers: list[AdoptedServer]) -> Iterator[FileChange]:
-        for server in servers:
-            for name, value in server.secrets.items():
-                path = self._folder / name
-                yield FileChange(path, read_if_there(path), value.encode(), _PRIVATE)
-        before = self._settings
-        known = tomllib.loads("" if before is None else before.decode()).get("mcp", {})
-        text = settings_text(
-            None if before is None else before.decode(), servers, known, str(self._folder / "runs")
-        )
-        yield FileChange(self._folder / CONFIG_NAME, before, text.encode(), _READABLE)
-
-
-def _why_not(problem: str) -> str:
-    if _LOGIN.search(problem):
-        return "its login belongs to the client"
-    return f"it could not be asked: {problem}"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from portbook.app.assemble import App, assemble
+from portbook.app.assemble import assemble
+from portbook.app.running_app import App
 from portbook.cli.arguments import ask_for, missing_arguments, read_arguments
 from portbook.cli.options import (
     START_ERRORS,
@@ -30,7 +31,8 @@ from portbook.escaping import escaped_json
 from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Tool
-from portbook.tools.spec import is_slug, slug_of
+from portbook.tools.spec import slug_of
+from portbook.tools.tool_names import canonical_name, is_declarable
 from portbook.wire.violations import violations
 
 if TYPE_CHECKING:
@@ -68,15 +70,16 @@ def command(
 ) -> None:
     """Run one call through the boundary and print its result.
 
+    TOOL is any name of a tool: as `portbook tools` shows it, as MCP clients see it, or as it was declared.
     A value is a string where the tool's schema wants one, and JSON otherwise: topK=3, tags='["a"]'.
     NAME=@FILE takes the content of a file, NAME=- standard input. A terminal is asked for missing arguments,
     and shows the tool's progress and messages while it runs.
     The exit code is 0 for a result, 2 for an invalid call, 3 for a call that is not allowed (no key, policy,
     no approval), 4 for an unknown tool, 5 for a result that breaks its schema, and 1 for any other failure.
     """
-    if not is_slug(slug_of(tool)):
+    if not is_declarable(slug_of(tool)):
         raise click.UsageError(
-            f"{tool!r} is not a canonical tool name; `portbook tools` lists the tools that are served"
+            f"{tool!r} is not a tool name; `portbook tools` lists the tools that are served"
         )
     out = claim_stdout()
     try:
@@ -128,9 +131,11 @@ async def _invoke(
     """
     try:
         await app.boundary.settle()
-        given = read(app.catalog.find(slug_of(tool)))
+        # Any of its names; one that no tool has is refused and recorded as one that could be a tool's.
+        name = app.catalog.canonical_name(slug_of(tool)) or canonical_name(slug_of(tool))
+        given = read(app.catalog.find(name))
         listener = _listener()
-        completed = await app.boundary.invoke(tool, given, arrival, meta, listener)
+        completed = await app.boundary.invoke(name, given, arrival, meta, listener)
         if listener is not None:
             listener.flush()  # a tool that ran out of time has left its progress there
         outcome = completed.outcome

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
-from portbook.app.assemble import App, assemble
+from portbook.app.assemble import assemble
+from portbook.app.running_app import App
 from portbook.audit.log_writer import NoSink
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
@@ -16,7 +18,7 @@ from portbook.cli.served_counts import served_counts
 from portbook.cli.terminal import claim_stdout, print_json, problem_as_data, problems_of, say
 from portbook.cli.writable_folder import blocked_by
 from portbook.escaping import escaped_lines
-from portbook.settings import Settings
+from portbook.settings import BadSettings, Settings
 
 __all__ = ["command"]
 
@@ -53,13 +55,34 @@ def command(toolsets: tuple[str, ...], *, is_json: bool, config: Path | None) ->
 def _check(config: Path | None, toolsets: tuple[str, ...]) -> _Checked:
     try:
         settings = settings_from(config, toolsets=toolsets)
+    except BadSettings as error:
+        if error.rest is None:
+            return _Checked(list(error.problems), [])
+        rest: Settings = error.rest._replace(more_toolsets=toolsets)
+        return _Checked([*error.problems, *_check_settings(rest).errors], [])
+    except (*START_ERRORS, OSError) as error:
+        return _Checked(problems_of(error), [])
+    return _check_settings(settings)
+
+
+def _check_settings(settings: Settings) -> _Checked:
+    try:
         # Without records and without a door: nothing is written, and nobody can call.
         app = assemble(settings, is_exposed=_is_exposed(settings), sink=NoSink(), is_server=True)
         _require_door(settings)
     except (*START_ERRORS, OSError) as error:
         return _Checked(problems_of(error), [])
     asyncio.run(app.close())
-    return _Checked(_unwritable(settings), list(app.warnings), app)
+    return _Checked(_unwritable(settings), [*app.warnings, *_doubts_of_servers(settings)], app)
+
+
+def _doubts_of_servers(settings: Settings) -> list[str]:
+    if not settings.mcp_tables:
+        return []
+    from portbook.app.asked_servers import declared_servers  # late: few settings have servers
+    from portbook.app.server_doubts import server_doubts
+
+    return server_doubts(settings, declared_servers(settings), os.environ)
 
 
 def _require_door(settings: Settings) -> None:

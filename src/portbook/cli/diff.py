@@ -5,28 +5,26 @@ from __future__ import annotations
 import shutil
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import Any, Final, TextIO
 
 import click
 
-from portbook.assets.bundles import SchemaBundle
-from portbook.assets.check_file import MAX_BYTES
+from portbook.assets.check_file import FileProblem, Report
 from portbook.assets.compat.counterexample import EVERY_BREAK
 from portbook.assets.compat.verdict import Compatibility, compare, compare_folders
-from portbook.assets.documents import parsed, parsed_object
-from portbook.assets.files import STDIN, CannotRead, read_named
+from portbook.assets.files import STDIN
 from portbook.assets.json_patch import diff
 from portbook.assets.library_folders import find_folders
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
+from portbook.assets.schema_source import UnusableFile, lines_of, read_document, read_schema
 from portbook.canonical import json_bytes
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.reports import shown, width_of
+from portbook.cli.reports import FORMATS, shown, width_of
 from portbook.cli.schema_change_report import CHANGE_FORMATS, ChangedSchema, lines_of_value, written_changes
-from portbook.cli.terminal import claim_stdout, fail, stop_with, verdict_or_none
+from portbook.cli.terminal import claim_stdout, fail_with, stop_with, verdict_or_none
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
-from portbook.schema.engine import BadSchema, Validator
 
 __all__ = ["command"]
 
@@ -79,20 +77,23 @@ def command(
     out = claim_stdout()
     with verdict_or_none(out):
         chosen = "json" if is_json else form or ("text" if out.isatty() else "json")
-        if as_schema and Path(old).is_dir() and Path(new).is_dir():
-            changes = _compare_folders(_folder(old), _folder(new))
-        elif as_schema:
-            changes = [_compare_schemas(old, new, SchemaFiles(_library(config), is_deep=True))]
-        else:
-            status = _compare_documents(old, new, out, is_plain=chosen == "json")
-            raise click.exceptions.Exit(status)
+        try:
+            if as_schema and Path(old).is_dir() and Path(new).is_dir():
+                changes = _compare_folders(_folder(old), _folder(new))
+            elif as_schema:
+                changes = [_compare_schemas(old, new, SchemaFiles(_library(config), is_deep=True))]
+            else:
+                status = _compare_documents(old, new, out, is_plain=chosen == "json")
+                raise click.exceptions.Exit(status)
+        except UnusableFile as unusable:
+            raise _unusable(unusable.report, chosen, out) from None
         click.echo(written_changes(changes, chosen), out, nl=False)
         statuses = {_EXIT_CODES[change.comparison.verdict] for change in changes}
         raise click.exceptions.Exit(next(status for status in _WORST if status in statuses))
 
 
 def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> ExitCode:
-    before, after = _document(old), _document(new)
+    before, after = read_document(old), read_document(new)
     patch = diff(before, after)
     if is_plain:
         click.echo(_json_text(patch), out)
@@ -102,10 +103,10 @@ def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> Ex
 
 
 def _compare_schemas(old: str, new: str, files: SchemaFiles) -> ChangedSchema:
-    before, after = _schema(files, old), _schema(files, new)
+    before, after = read_schema(files, old), read_schema(files, new)
     sides = [(side.bundle.document, side.validator) for side in (before, after)]
     comparison = compare(sides[0], sides[1], EVERY_BREAK)
-    return ChangedSchema("", new, comparison, after.bundle, after.source)
+    return ChangedSchema("", new, comparison, after.bundle, after.text)
 
 
 def _compare_folders(old: SchemaFolder, new: SchemaFolder) -> list[ChangedSchema]:
@@ -115,7 +116,7 @@ def _compare_folders(old: SchemaFolder, new: SchemaFolder) -> list[ChangedSchema
 def _folder(path: str) -> SchemaFolder:
     folder = SchemaFolder(Path(path))
     if not folder.documents and not folder.left_out:
-        raise _trouble(path, "the folder holds no .json file")
+        raise UnusableFile(path, FileProblem("", "the folder holds no .json file", None, "file"))
     return folder
 
 
@@ -128,35 +129,11 @@ def _library(config: Path | None) -> SchemaFolder | None:
     return None if folder is None else SchemaFolder(folder)
 
 
-def _document(path: str) -> JSON:
-    try:
-        return parsed(read_named(path, MAX_BYTES))
-    except CannotRead as reason:
-        raise _trouble(path, str(reason)) from None
-
-
-class _SchemaSide(NamedTuple):
-    """One side of a comparison."""
-
-    source: str
-    bundle: SchemaBundle
-    validator: Validator
-
-
-def _schema(files: SchemaFiles, path: str) -> _SchemaSide:
-    try:
-        data = read_named(path, MAX_BYTES)
-        bundle = files.bundle(path, parsed_object(data))
-        return _SchemaSide(data.decode(), bundle, bundle.compile())
-    except CannotRead as reason:
-        raise _trouble(path, str(reason)) from None
-    except BadSchema as error:
-        finding = error.findings[0]
-        raise _trouble(path, f"{finding.pointer or '(root)'}: {finding.message}") from None
-
-
-def _trouble(path: str, reason: str) -> click.exceptions.Exit:
-    return fail(f"{shown(path)}: {shown(reason)}", ExitCode.INVALID)
+def _unusable(report: Report, form: str, out: TextIO) -> click.exceptions.Exit:
+    """Print why there is no verdict: to programs in their format, to people as every other error."""
+    if form in FORMATS and form not in ("text", "json"):
+        click.echo(FORMATS[form]([report]), out, nl=False)
+    return fail_with([shown(line) for line in lines_of(report)], ExitCode.INVALID)
 
 
 def _json_text(value: Any) -> str:

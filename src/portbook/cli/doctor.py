@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, print_data, problems_of
 from portbook.cli.writable_folder import blocked_by
@@ -31,12 +32,17 @@ _EXTRAS: Final = {"yaml": "yaml12"}
 @json_option()
 @config_option
 def command(*, is_json: bool, config: Path | None) -> None:
-    """Show versions, extras, files and port of this installation; no secrets, and no values of settings."""
+    """Show versions, extras, files and port of this installation; no secrets, and no values of settings.
+
+    The exit code is 0, or 2 where the settings cannot be used.
+    """
     out = claim_stdout()
     found = _found(config)
     width = max(map(len, found))
     words = [f"{name.ljust(width)}  {escaped(_shown(value), 400)}" for name, value in found.items()]
     print_data(found, words, out, is_json=is_json, is_ascii=True)
+    if isinstance(found["settings"], list):
+        raise click.exceptions.Exit(ExitCode.INVALID)
 
 
 def _found(config: Path | None) -> dict[str, Any]:
@@ -53,7 +59,7 @@ def _found(config: Path | None) -> dict[str, Any]:
     try:
         settings = settings_from(config)
     except BadSettings as error:
-        return {**found, "settings": problems_of(error)}
+        return {**found, "settings": problems_of(error)}  # a list: what is wrong with them
     return {**found, **_about(settings)}
 
 

@@ -5,30 +5,22 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from portbook.access.callers import ANONYMOUS, AllowedKey
+from portbook.access.callers import ANONYMOUS
 from portbook.apis.left_out import LeftOutOperation
+from portbook.app.explained_call import PlacedKey, decide_call, doubt_about, placed_keys
 from portbook.app.policy_doubts import policy_doubts
 from portbook.app.rules_from_settings import rules_of
+from portbook.app.start_warnings import unknown_servers
 from portbook.app.usable_settings import usable_settings
 from portbook.clock import SystemClock
-from portbook.errors import Reason
-from portbook.globs import matches
 from portbook.model import JSONObject
-from portbook.policy import Action, Decision, Policy, PolicyInput, decide
+from portbook.policy import Decision, Policy
 from portbook.settings import Settings
 from portbook.stores.keys import Keys
 from portbook.stores.sqlite import Store
-from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Catalog, Tool
 
 __all__ = ["DryRun", "dry_run"]
-
-
-class PlacedKey(NamedTuple):
-    """A key of a caller, and where it is given."""
-
-    key: AllowedKey
-    place: str
 
 
 class DryRun(NamedTuple):
@@ -48,12 +40,8 @@ class DryRun(NamedTuple):
         return [tool.spec.name for tool in self.catalog.of("tool")]
 
     def doubt_about(self, caller: str) -> str | None:
-        """Return a warning about a caller that no key names, or None; without keys, it is for a later one."""
-        names = sorted({placed.key.name for placed in self.keys})
-        if not names or caller == ANONYMOUS.name or caller in names:
-            return None
-        hint = did_you_mean(caller, names, "`portbook keys create` makes one")
-        return f"no key has the caller {caller!r}; {hint}"
+        """Return a warning about a caller that no key names, or None."""
+        return doubt_about(caller, self.keys)
 
     def decide(
         self,
@@ -68,17 +56,9 @@ class DryRun(NamedTuple):
 
         Raises `NotJSON` for arguments that JSON cannot hold.
         """
-        own = [placed for placed in self.keys if placed.key.name == caller]
-        if own and not any(matches(placed.key.tools, tool.spec.name) for placed in own):
-            return Decision(
-                Action.DENY,
-                "the key's tools",
-                own[0].place,
-                "add the tool to those of the key; to its caller the tool does not exist",
-                Reason.UNKNOWN_TOOL,
-            )
-        subject = PolicyInput.of(tool.spec, arguments, caller=caller, attempt=attempt, session=session)
-        return decide(self.policy, subject)
+        return decide_call(
+            self.policy, self.keys, tool, arguments, caller=caller, attempt=attempt, session=session
+        )
 
 
 def dry_run(settings: Settings) -> DryRun:
@@ -96,7 +76,7 @@ def dry_run(settings: Settings) -> DryRun:
         warnings += observe_servers(collected, dry_trust_of(settings))
     specs = list(collected.catalog.specs())
     policy = rules_of(settings, specs, os.environ, is_exposed=False).policy
-    warnings += policy_doubts(settings, policy, specs)
+    warnings += policy_doubts(settings, policy, specs, unknown_servers(settings, collected.catalog, specs))
     return DryRun(collected.catalog, policy, tuple(warnings), collected.left_out, _keys(settings))
 
 
@@ -105,15 +85,10 @@ def _keys(settings: Settings) -> tuple[PlacedKey, ...]:
 
     Raises `StoreError` where the store cannot be read.
     """
-    found = [
-        PlacedKey(key, settings.place_of("keys", "allow", number))
-        for number, key in enumerate(settings.allowed_keys)
-    ]
     if not settings.store_path.is_file():
-        return tuple(found)
+        return placed_keys(settings, ())
     store = Store(settings.store_path)
     try:
-        found += [PlacedKey(key, str(settings.store_path)) for key in Keys(store, SystemClock()).allowed()]
+        return placed_keys(settings, Keys(store, SystemClock()).allowed())
     finally:
         store.close()
-    return tuple(found)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from portbook.access.callers import ANONYMOUS
+from portbook.app.explained_call import explanation
 from portbook.cli.arguments import read_arguments
 from portbook.cli.dry_run import dry_run
 from portbook.cli.exit_codes import ExitCode
@@ -21,11 +22,9 @@ from portbook.cli.options import (
 )
 from portbook.cli.terminal import claim_stdout, fail, print_data, say, stop_with
 from portbook.escaping import escaped, escaped_lines
-from portbook.policy import Decision
 from portbook.text.did_you_mean import did_you_mean
-from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.catalog import Catalog
 from portbook.tools.spec import identifier_of, named_by, slug_of
-from portbook.wire.violations import violations_of
 
 __all__ = ["command"]
 
@@ -54,7 +53,7 @@ def command(
 ) -> None:
     """Show how policy decides a call, by which rule, and what would change that. Nothing runs.
 
-    TOOL is the name of a tool, or mcp.resource:URI for a resource, or mcp.prompt:NAME for a prompt.
+    TOOL is any name of a tool, or mcp.resource:URI for a resource, or mcp.prompt:NAME for a prompt.
 
     The exit code is 0 for a call that is allowed, and 3 for one that is denied or needs approval.
     """
@@ -65,7 +64,7 @@ def command(
         raise stop_with(error) from None
     for warning in (*dry.warnings, *filter(None, (dry.doubt_about(caller),))):
         say(f"warning: {warning}")
-    named = dry.catalog.named(tool)
+    named = dry.catalog.named(_canonical(dry.catalog, tool))
     if named is None:
         raise fail(
             f"there is no {named_by(tool)[0]} {tool!r}; {_remedy(dry.catalog, tool)}", ExitCode.UNKNOWN
@@ -73,38 +72,26 @@ def command(
     found, taken = named
     given = {**taken, **read_arguments(found, arguments, document)}
     decision = dry.decide(found, given, caller=caller, attempt=attempt, session=session)
-    shown = _as_data(found, decision, given)
+    shown: dict[str, Any] = explanation(found, decision, given)
     print_data(shown, _in_words(shown), out, is_json=is_json)
     if decision.reason is not None:
         raise click.exceptions.Exit(ExitCode.REFUSED)
 
 
+def _canonical(catalog: Catalog, name: str) -> str:
+    """Return the canonical name of a tool by any of its names; every other name as it is."""
+    return (catalog.canonical_name(slug_of(name)) or name) if named_by(name)[0] == "tool" else name
+
+
 def _remedy(catalog: Catalog, name: str) -> str:
     """Return what to do about a name that no tool has: a resource or a prompt may have it."""
     if named_by(name)[0] == "tool":
-        canonical = catalog.canonical_name(slug_of(name))
-        if canonical not in (None, slug_of(name)):
-            return f"the canonical name of this tool is {canonical}"
         if catalog.locate(name) is not None or "://" in name:
             return f"name a resource as {identifier_of('resource', name)}"
         if catalog.find(name, "prompt") is not None:
             return f"name a prompt as {identifier_of('prompt', name)}"
     names = [tool.spec.name for tool in catalog.of("tool")]
     return did_you_mean(slug_of(name), names, "`portbook tools` lists what is served")
-
-
-def _as_data(tool: Tool, decision: Decision, arguments: dict[str, Any]) -> dict[str, Any]:
-    findings = () if tool.input.allows(arguments) else tool.input.findings(arguments)
-    return {
-        "tool": tool.spec.identifier,
-        "effect": tool.spec.effect.value,
-        "decision": decision.action.value,
-        "rule": decision.rule,
-        "place": decision.place,
-        "reason": None if decision.reason is None else decision.reason.value,
-        "remedy": decision.remedy,
-        "violations": violations_of(findings),
-    }
 
 
 def _in_words(shown: dict[str, Any]) -> list[str]:

@@ -17,9 +17,10 @@ from portbook.cli.export_bundle import MadeBundle, make_bundle
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.terminal import claim_stdout, fail, print_data, print_json, say, stop_with
 from portbook.exports.client_entry import ConnectedServer, NotForClient, StartedServer, entry_for
-from portbook.exports.client_forms import CLIENTS
+from portbook.exports.client_table import CLIENTS
 from portbook.exports.needed_secrets import NeededSecrets, needed_secrets
-from portbook.exports.registry_entry import BadEntry, PublishedBundle, PyPIPackage, RegistryEntry, Remote
+from portbook.exports.published_bundle import BadBundleFile, PublishedBundle
+from portbook.exports.registry_entry import BadEntry, PyPIPackage, RegistryEntry, Remote
 from portbook.settings import Settings
 from portbook.text.did_you_mean import did_you_mean
 from portbook.version import __version__
@@ -36,7 +37,7 @@ def command() -> None:
 @toolsets_argument
 @click.option("--name", required=True, help="Name in the registry: io.github.you/greetings.")
 @click.option("--description", required=True, help="What the tools do, in at most 100 characters.")
-@click.option("--version", help="Version of this release.  [default: server.version of the settings]")
+@click.option("--version", help="Version of this release.  [default: server.version, or the bundle's]")
 @click.option("--repository", metavar="URL", help="Address of the source code.")
 @click.option("--pypi", metavar="PACKAGE", help="Package on PyPI whose modules TOOLSETS are.")
 @click.option("--bundle", type=click.Path(path_type=Path, dir_okay=False), help="Bundle of `export mcpb`.")
@@ -68,21 +69,25 @@ def server_json(
     out = claim_stdout()
     if (bundle is None) != (bundle_url is None):
         raise fail("--bundle and --bundle-url go together", ExitCode.INVALID)
+    if has_key and remote is None:
+        raise fail("--key goes with --remote", ExitCode.INVALID)
     try:
         settings = _settings(config, () if pypi is not None else toolsets)
-        digest = None if bundle is None else hashlib.sha256(bundle.read_bytes()).hexdigest()
+        published = None
+        if bundle is not None and bundle_url is not None:
+            published = PublishedBundle.of(bundle_url, bundle.read_bytes())
         document = RegistryEntry(
             name=name,
             title=settings.server_title,
             description=description,
-            version=version or settings.server_version or __version__,
+            version=version or settings.server_version or (published.version if published else __version__),
             repository=repository,
             pypi=None if pypi is None else PyPIPackage(pypi, toolsets),
-            bundle=None if digest is None or bundle_url is None else PublishedBundle(bundle_url, digest),
+            bundle=published,
             remote=None if remote is None else Remote(remote, has_key),
             variables=_secrets(settings).variables,
         ).document()
-    except (*START_ERRORS, OSError, BadEntry) as error:
+    except (*START_ERRORS, OSError, BadBundleFile, BadEntry) as error:
         raise stop_with(error) from None
     click.echo(json.dumps(document, indent=2, ensure_ascii=False), out)
     if pypi is not None:
@@ -153,8 +158,13 @@ def mcpb(
     print_data(told, words, out, is_json=is_json)
 
 
+def _clients_that_begin(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of clients for a shell to complete."""
+    return [client.name for client in CLIENTS if client.name.startswith(incomplete)]
+
+
 @command.command("client")
-@click.argument("client", required=False)
+@click.argument("client", required=False, shell_complete=_clients_that_begin)
 @toolsets_argument
 @click.option("--name", help="Name of the server in the client.  [default: server.name, or the toolset]")
 @click.option("--url", metavar="URL", help="Connect to a server that runs, instead of starting one.")
@@ -176,16 +186,19 @@ def client(
     Nothing is written. The entry starts this Portbook with absolute paths, and holds no secret.
     """
     out = claim_stdout()
+    known = {each.name: each for each in CLIENTS}
     if client is None:
-        listed = [{"client": key, "title": row.title, "file": row.file} for key, row in CLIENTS.items()]
-        width = max(map(len, CLIENTS))
-        words = [f"{key.ljust(width)}  {row.title}: {row.file}" for key, row in CLIENTS.items()]
+        listed = [{"client": each.name, "title": each.title, "file": each.shown_file} for each in CLIENTS]
+        width = max(map(len, known))
+        words = [f"{each.name.ljust(width)}  {each.title}: {each.shown_file}" for each in CLIENTS]
         print_data({"clients": listed}, words, out, is_json=is_json)
         return
-    row = CLIENTS.get(client)
+    row = known.get(client)
     if row is None:
-        hint = did_you_mean(client, list(CLIENTS), "`portbook export client` lists them")
+        hint = did_you_mean(client, list(known), "`portbook export client` lists them")
         raise fail(f"there is no client {client[:80]!r}; {hint}", ExitCode.INVALID)
+    if has_key and url is None:
+        raise fail("--key goes with --url", ExitCode.INVALID)
     try:
         if url is None:
             settings = _settings(config, tuple(_absolute(each) for each in toolsets))
@@ -200,7 +213,7 @@ def client(
         print_json(entry.document, out)
     else:
         click.echo(entry.text, out, nl=False)
-    say(f"for {row.file} of {row.title}")
+    say(f"for {row.shown_file} of {row.title}")
     if entry.left_to_person:
         say(f"{row.title} must have these variables in its environment: {', '.join(entry.left_to_person)}")
 

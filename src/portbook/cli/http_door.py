@@ -6,7 +6,7 @@ import errno
 import socket
 from collections.abc import Callable
 
-from portbook.app.assemble import App
+from portbook.app.running_app import App
 from portbook.doors.http.route_table import routes_of
 from portbook.doors.http.server.http_server import HttpServer, ServerOptions
 from portbook.doors.http.server.listeners import bind, is_loopback

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -85,4 +86,12 @@ def command(path: Path, *, force: bool) -> None:
             file.write(STARTER)
     except FileExistsError:
         raise fail(f"{path} exists; --force overwrites it") from None
-    say(f"wrote {path}; `portbook tools` lists what it serves, `portbook explain TOOL` shows decisions")
+    except OSError as error:
+        remedy = "create its folder, or name a different file"
+        raise fail(f"{path}: cannot be written: {error.strerror}; {remedy}") from None
+    # Only the default name is found without being named.
+    option = "" if str(path) == CONFIG_NAME else f" --config {shlex.quote(str(path))}"
+    say(
+        f"wrote {path}; `portbook tools{option}` lists what it serves,"
+        f" `portbook explain TOOL{option}` shows decisions"
+    )

@@ -63,6 +63,13 @@ class _LateGroup(CommandGroup):
             gc.freeze()
             gc.enable()
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # tells where standard output is, which the verb may have claimed
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_VERBS.items()))

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 import click
 
+from portbook.app.pin_review import PinReview
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
 from portbook.cli.pin_report import differing, report_data, report_words
@@ -60,7 +61,8 @@ def command(names: tuple[str, ...], *, check: bool, force: bool, is_json: bool, 
         try:
             servers = open_servers(config, names)
             offers = servers.ask()
-            compared = {alias: _compare(servers, alias, offers) for alias in offers}
+            review = servers.review(offers)
+            compared = {alias: _compare(review, alias) for alias in offers}
             gone = [] if names else sorted(servers.pins.servers.keys() - servers.declared.keys())
             if not check:
                 _write(servers, compared, gone, is_forced=force)
@@ -88,11 +90,11 @@ def _print(
     print_data(data, words, out, is_json=is_json)
 
 
-def _compare(servers: PinnedServers, alias: str, offers: Mapping[str, ServerDefinitions | str]) -> _Compared:
-    offer = offers[alias]
+def _compare(review: PinReview, alias: str) -> _Compared:
+    offer = review.offers[alias]
     if isinstance(offer, str):
         return _Compared(None, [], offer)
-    return _Compared(offer, differing(servers.judge(alias, offers)))
+    return _Compared(offer, differing(review.judge(alias)))
 
 
 def _write(

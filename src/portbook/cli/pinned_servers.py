@@ -8,15 +8,14 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from portbook.app.asked_servers import ask_servers, declared_servers
+from portbook.app.pin_review import Offers, PinReview, last_offers
 from portbook.cli.options import settings_from
-from portbook.cli.terminal import fail
+from portbook.cli.terminal import fail, say
 from portbook.clock import SystemClock
 from portbook.pins.pin_lock import PinLock
 from portbook.pins.server_definitions import ServerDefinitions
-from portbook.pins.standing import PinVerdicts, judge
 from portbook.settings import Settings
 from portbook.stores.observations import ObservationStore
 from portbook.stores.sqlite import Store
@@ -26,8 +25,6 @@ from portbook.upstreams.definitions import Offer
 from portbook.upstreams.pinned_trust import pinned_part
 
 __all__ = ["PinnedServers", "open_servers"]
-
-_NOTHING: Final = ServerDefinitions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +47,17 @@ class PinnedServers:
         """Return what is approved now. Raises `BadLock` where the lock cannot be read."""
         return PinLock.read(self.folder)
 
-    def judge(self, alias: str, offers: Mapping[str, ServerDefinitions | str]) -> PinVerdicts:
-        """Return how the definitions of a server stand; `offers` are its own and those of other servers.
-
-        There are none where it could not be asked.
-        """
-        observed = offers[alias]
-        if isinstance(observed, str):
-            return {}
-        seen = {other: each for other, each in offers.items() if isinstance(each, ServerDefinitions)}
-        others = {
-            other: {*seen.get(other, _NOTHING).tools, *self.pins.servers.get(other, _NOTHING).tools}
-            for other in {*seen, *self.pins.servers} - {alias}
-        }
-        approved = self.pins.servers.get(alias)
-        return judge(approved, observed, self.declared[alias].pins.on_change, others)
+    def review(self, offers: Offers) -> PinReview:
+        """Return these offers beside what is approved now. Raises `BadLock` where the lock cannot be read."""
+        return PinReview.of(self.folder, self.declared, offers)
 
     def ask(self, *names: str) -> dict[str, ServerDefinitions | str]:
         """Return what each server offers now, or why it could not be asked."""
         wanted = [self.declared[name] for name in names or self.names]
         answers = asyncio.run(ask_servers(self.settings, wanted, os.environ))
+        for alias, offer in answers.items():
+            for sentence in () if isinstance(offer, str) else offer.left_out:
+                say(f"mcp.{alias}: {sentence}")
         if self.settings.store_path.exists():  # otherwise nobody has seen anything older
             self._remember([offer for offer in answers.values() if isinstance(offer, Offer)])
         return {alias: self._pinned(alias, offer) for alias, offer in answers.items()}
@@ -77,13 +65,9 @@ class PinnedServers:
     def recall(self) -> dict[str, ServerDefinitions | str]:
         """Return what each server offered when it was last asked; one that never was is asked now."""
         with _observations(self.settings) as observations:
-            found = {name: observations.of(name) for name in self.names}
-        kept = {
-            name: Offer.of_data(name, each.definitions) for name, each in found.items() if each is not None
-        }
-        unknown = [name for name in self.names if name not in kept]
-        asked = self.ask(*unknown) if unknown else {}
-        return {name: asked[name] if name in asked else self._pinned(name, kept[name]) for name in self.names}
+            seen = last_offers(observations, {name: self.declared[name] for name in self.names})
+        unknown = [name for name, offer in seen.items() if isinstance(offer, str)]
+        return {**seen, **(self.ask(*unknown) if unknown else {})}
 
     def _remember(self, offers: Iterable[Offer]) -> None:
         with _observations(self.settings) as observations:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
@@ -21,7 +20,7 @@ from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.policy import Action, Policy
-from portbook.policy.replay import Replayed, replay, subject_of
+from portbook.policy.replayed_calls import ReplayedCalls
 from portbook.settings import BadSettings
 from portbook.text.did_you_mean import did_you_mean
 
@@ -147,38 +146,17 @@ def diff(old: Path, new: Path, *, log_dir: Path, is_json: bool) -> None:
     """
     out = claim_stdout()
     try:
-        before, after = _policy(old), _policy(new)
-        replayed = undecided = 0
-        changes: Counter[tuple[str, str, Replayed, Replayed]] = Counter()
+        calls = ReplayedCalls(_policy(old), _policy(new))
         for record in _records(log_dir):
-            subject = subject_of(record)
-            if subject is None:
-                continue
-            replayed += 1
-            has_arguments = "arguments" in record
-            was = replay(before, subject, has_arguments=has_arguments)
-            becomes = replay(after, subject, has_arguments=has_arguments)
-            undecided += "unknown" in (was.decision, becomes.decision)
-            if was.decision != becomes.decision:
-                changes[(subject.name, subject.caller, was, becomes)] += 1
+            calls.add(record)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    rows = [
-        {
-            "tool": tool,
-            "caller": caller,
-            "calls": count,
-            "old": was._asdict(),
-            "new": becomes._asdict(),
-        }
-        for (tool, caller, was, becomes), count in sorted(changes.items())
-    ]
-    data = {"replayed": replayed, "undecided": undecided, "changes": rows}
-    print_data(data, list(map(_change, rows)), out, is_json=is_json, is_ascii=True)
-    say(f"{replayed} recorded calls, {sum(changes.values())} decided differently")
-    if undecided:
-        say(f"{undecided} undecided: their records lack the arguments that a rule checks")
-    if changes:
+    data: dict[str, Any] = calls.as_data()
+    print_data(data, list(map(_change, data["changes"])), out, is_json=is_json, is_ascii=True)
+    say(f"{calls.replayed} recorded calls, {calls.changed} decided differently")
+    if calls.undecided:
+        say(f"{calls.undecided} undecided: their records lack the arguments that a rule checks")
+    if calls.changed:
         raise click.exceptions.Exit(ExitCode.FAILURE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from portbook.app.assemble import App
+from portbook.app.running_app import App
 from portbook.cli.options import START_ERRORS
 from portbook.cli.terminal import problems_of, say
 from portbook.settings import CONFIG_NAME, BadSettings, Settings

@@ -8,62 +8,61 @@ first ends its calls and goes. Where the second cannot start, the first stays in
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
-from portbook.app.assemble import App
-from portbook.cli.inherited_socket import TAKE_OVER
+from portbook.app.running_app import App
+from portbook.cli.exit_codes import ExitCode
 from portbook.cli.served_lists import LISTED
+from portbook.cli.slow_reload import SlowReload
+from portbook.cli.starting_server import Ready, StartingServer
 from portbook.cli.stop_signals import Door
 from portbook.cli.terminal import say
-from portbook.cli.watched_files import Stamps, stamps_of
+from portbook.cli.watched_files import (
+    POLL_S,
+    Stamps,
+    after_failure,
+    stamps_of,
+    without_changes_since,
+)
 from portbook.model import Kind
 from portbook.tools.toolset import Changed
 
-__all__ = [
-    "ReloadingServer",
-    "command_of_this_process",
-    "leave_when_superseded",
-    "tell_ready",
-    "without_changes_since",
-]
+__all__ = ["ReloadingServer", "command_of_this_process", "leave_when_superseded"]
 
-_POLL_S: Final = 0.25
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-# Tells a server that a newer one serves different lists: it ends as after SIGTERM, and tells its clients.
+# Tell a server that a newer one has taken over: it ends its calls and goes, and does not speak of it. After
+# the second, it tells its clients that the lists differ.
 SUPERSEDED: Final = signal.SIGUSR1
-
-
-def tell_ready(descriptor: int, files: Sequence[Path], lists: Mapping[Kind, str]) -> None:
-    """Tell the process that watches that this one serves, from which files, and which lists."""
-    with os.fdopen(descriptor, "w", encoding="utf-8") as pipe:
-        json.dump({"files": [str(path) for path in files], "lists": lists}, pipe)
+LISTS_DIFFER: Final = signal.SIGUSR2
 
 
 def leave_when_superseded(app: App, doors: Sequence[Door]) -> None:
-    """Once a newer server has taken over: tell clients that the lists differ, and end the calls under way.
+    """Once a newer server has taken over: tell clients where the lists differ, and end the calls under way.
 
     A signal does not say which of them; clients were told only of lists that have something in them.
     """
 
-    def leave() -> None:
+    def leave(*, lists_differ: bool) -> None:
         for kind in LISTED:
-            if app.catalog.of(kind):
+            if lists_differ and app.catalog.of(kind):
                 app.changes.publish(Changed(kind))
         app.approvals.stop_waiting()
+        app.let_tasks_end()
         for door in doors:
             door.stop()
 
-    asyncio.get_running_loop().add_signal_handler(SUPERSEDED, leave)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(SUPERSEDED, partial(leave, lists_differ=False))
+    loop.add_signal_handler(LISTS_DIFFER, partial(leave, lists_differ=True))
 
 
 class ReloadingServer:
@@ -73,73 +72,92 @@ class ReloadingServer:
         """Serve `listener` with processes that `command` starts."""
         self._listener = listener
         self._command = command
+        # The other end stays open as long as this process lives, however it ends.
+        self._lifeline, self._life = os.pipe()
         self._stamps: Stamps = {}
         self._lists: dict[Kind, str] = {}
         self._server: subprocess.Popen[bytes] | None = None
+        self._starting: StartingServer | None = None
+        self._slow = SlowReload()
         self._leaving: list[subprocess.Popen[bytes]] = []
-        self._stopped: int | None = None
+        self._signals: list[int] = []
+        self._is_stopped = False
 
     def run(self) -> int:
         """Serve until a signal; return the exit code of the last server."""
         for number in _SIGNALS:
-            signal.signal(number, self._forward)
-        self._take_up()
-        while self._server is not None and self._server.poll() is None:
-            time.sleep(_POLL_S)
+            # Noted, and passed on between two steps: in the midst of one, a process could be missed.
+            signal.signal(number, lambda number, _: self._signals.append(number))
+        self._start()
+        while self._starting is not None or self._is_serving() or self._leaving:
+            self._wait()
+            while self._signals:
+                self._pass_on(self._signals.pop(0))
             self._leaving = [each for each in self._leaving if each.poll() is None]
-            if self._stopped is None and stamps_of(list(self._stamps)) != self._stamps:
-                self._take_up()
-        for each in self._leaving:
-            each.wait()
-        return 2 if self._server is None else self._server.returncode
+            if self._is_serving() and not self._is_stopped and stamps_of(list(self._stamps)) != self._stamps:
+                self._start()
+        if self._server is not None:
+            return self._server.returncode
+        return ExitCode.INTERRUPTED if self._is_stopped else ExitCode.INVALID
 
-    def _take_up(self) -> None:
-        """Start a server from the files as they are; the one before stays where it cannot be started."""
-        started = time.time_ns()
-        ours, theirs = os.pipe()
-        descriptors = (self._listener.fileno(), theirs)
-        new = subprocess.Popen(  # noqa: S603 - the command of this process itself
-            self._command,
-            pass_fds=descriptors,
-            # Bytecode is as old as a second: of two quick changes, it could be that of the first.
-            env={
-                **os.environ,
-                "PYTHONDONTWRITEBYTECODE": "1",
-                TAKE_OVER: ",".join(map(str, descriptors)),
-            },
-        )
-        os.close(theirs)
-        with os.fdopen(ours, "rb") as pipe:
-            told = pipe.read()  # ends with the message, or with the process
-        if not told:
-            new.wait()
-            self._stamps = stamps_of(list(self._stamps))  # until the next change
-            if self._server is not None:
-                say("reload failed; what was served before stays in force")
-            return
-        before, self._server = self._server, new
-        ready = json.loads(told)
-        self._stamps = without_changes_since(started, stamps_of([Path(name) for name in ready["files"]]))
-        lists, self._lists = self._lists, ready["lists"]
+    def _is_serving(self) -> bool:
+        return self._server is not None and self._server.poll() is None
+
+    def _start(self) -> None:
+        """Start a server from the files as they are, instead of one that is not ready yet."""
+        if self._starting is not None:
+            self._starting.give_up()
+            self._leaving.append(self._starting.process)
+        self._stamps = stamps_of(list(self._stamps))
+        self._starting = StartingServer(self._command, self._listener.fileno(), self._lifeline)
+        self._slow = SlowReload()
+
+    def _wait(self) -> None:
+        """Wait a moment, or until the server that starts is ready or has failed."""
+        if self._starting is None:
+            time.sleep(POLL_S)
+        elif self._starting.has_told(POLL_S):
+            starting, self._starting = self._starting, None
+            ready = starting.settle()
+            if ready is None:
+                self._keep()
+            else:
+                self._take_over(starting, ready)
+        elif self._server is not None:
+            self._slow.tell_once()
+
+    def _keep(self) -> None:
+        """Let the server that is there go on: the new one could not start."""
+        self._stamps = after_failure(self._stamps)
+        if self._server is not None and not self._is_stopped:
+            say("reload failed; what was served before stays in force")
+
+    def _take_over(self, new: StartingServer, ready: Ready) -> None:
+        before, self._server = self._server, new.process
+        self._stamps = without_changes_since(new.started, stamps_of(ready.files))
+        lists, self._lists = self._lists, ready.lists
         if before is not None:
             say("reloaded: the changed files are in force")
-            before.send_signal(SUPERSEDED if lists != self._lists else signal.SIGTERM)
+            before.send_signal(LISTS_DIFFER if lists != self._lists else SUPERSEDED)
             self._leaving.append(before)
 
-    def _forward(self, number: int, _: object) -> None:
-        if number != signal.SIGHUP:
-            self._stopped = number
+    def _pass_on(self, number: int) -> None:
+        if number == signal.SIGHUP:  # for whoever serves; a server that starts reads the newest rules
+            if self._server is not None:
+                self._server.send_signal(number)
+            return
+        is_second, self._is_stopped = self._is_stopped, True
+        for process in self._processes():
+            process.send_signal(number)
+        if is_second and self._starting is not None:
+            self._starting.process.kill()  # whatever its import does with a signal
+
+    def _processes(self) -> Iterator[subprocess.Popen[bytes]]:
+        yield from self._leaving
         if self._server is not None:
-            self._server.send_signal(number)
-
-
-def without_changes_since(started: int, stamps: Stamps) -> Stamps:
-    """Return the stamps, of which those count as changed that a server may have read too early."""
-    now = time.time_ns()
-    return {
-        path: None if stamp is not None and started <= stamp[0] <= now else stamp
-        for path, stamp in stamps.items()
-    }
+            yield self._server
+        if self._starting is not None:
+            yield self._starting.process
 
 
 def command_of_this_process() -> list[str]:

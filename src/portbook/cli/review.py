@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 import click
 
+from portbook.app.pin_review import Offers, WithheldServer
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
 from portbook.cli.pin_report import finding_lines, report_data, report_words, title_of
 from portbook.cli.pinned_servers import PinnedServers, open_servers
-from portbook.cli.review_columns import compared_parts
+from portbook.cli.review_columns import side_by_side
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with, verdict_or_none
-from portbook.pins.grade import Reaction
-from portbook.pins.pin_lock import PinLock, approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.on_change import Reaction
+from portbook.pins.pin_lock import approve_definitions
 from portbook.pins.standing import PinVerdict
 from portbook.stores.errors import StoreError
 
 __all__ = ["command"]
 
 _ANSWERS: Final = {"a": "approve", "k": "keep", "q": "quit"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Reviewed:
-    """One server with definitions that are withheld."""
-
-    alias: str
-    observed: ServerDefinitions
-    withheld: list[PinVerdict]
 
 
 @click.command("review")
@@ -61,7 +51,7 @@ def command(names: tuple[str, ...], *, force: bool, is_json: bool, config: Path 
             if is_json or not (out.isatty() and sys.stdin.isatty()):
                 _print(waiting, problems, out, is_json=is_json)
             else:
-                _decide(servers, waiting, out, is_forced=force)
+                _decide(servers.folder, waiting, out, is_forced=force)
                 waiting = _waiting(servers, offers)
         except (*START_ERRORS, StoreError) as error:
             raise stop_with(error) from None
@@ -72,19 +62,13 @@ def command(names: tuple[str, ...], *, force: bool, is_json: bool, config: Path 
         raise click.exceptions.Exit(ExitCode.FAILURE if waiting or problems else ExitCode.SUCCESS)
 
 
-def _waiting(servers: PinnedServers, offers: Mapping[str, ServerDefinitions | str]) -> list[_Reviewed]:
+def _waiting(servers: PinnedServers, offers: Offers) -> list[WithheldServer]:
     """Return the servers with withheld definitions."""
-    found: list[_Reviewed] = []
-    for alias, offer in offers.items():
-        if isinstance(offer, str):
-            continue
-        withheld = [each for each in servers.judge(alias, offers).values() if each.is_withheld]
-        if withheld:
-            found.append(_Reviewed(alias, offer, withheld))
-    return found
+    review = servers.review(offers)
+    return [found for alias in offers if (found := review.withheld(alias)).withheld]
 
 
-def _print(waiting: list[_Reviewed], problems: dict[str, str], out: TextIO, *, is_json: bool) -> None:
+def _print(waiting: list[WithheldServer], problems: dict[str, str], out: TextIO, *, is_json: bool) -> None:
     data: dict[str, Any] = {
         "servers": [
             *(report_data(each.alias, each.withheld) for each in waiting),
@@ -95,12 +79,12 @@ def _print(waiting: list[_Reviewed], problems: dict[str, str], out: TextIO, *, i
     print_data(data, words, out, is_json=is_json)
 
 
-def _decide(servers: PinnedServers, waiting: list[_Reviewed], out: TextIO, *, is_forced: bool) -> None:
+def _decide(folder: Path, waiting: list[WithheldServer], out: TextIO, *, is_forced: bool) -> None:
     if not waiting:
         say("nothing is withheld")
     for each in waiting:
         for verdict in each.withheld:
-            click.echo("\n".join(_shown(servers, each, verdict)), out)
+            click.echo("\n".join(_shown(each, verdict)), out)
             out.flush()
             if verdict.reaction is Reaction.BLOCK and not is_forced:
                 why = "it looks like an attack" if verdict.is_quarantined else "on_change blocks it"
@@ -116,24 +100,20 @@ def _decide(servers: PinnedServers, waiting: list[_Reviewed], out: TextIO, *, is
             if _ANSWERS[answer] == "quit":
                 return
             if _ANSWERS[answer] == "approve":
-                _approve(servers, each, verdict)
+                _approve(folder, each, verdict)
 
 
-def _shown(servers: PinnedServers, reviewed: _Reviewed, verdict: PinVerdict) -> Iterator[str]:
-    difference = verdict.difference
-    approved = servers.pins.servers.get(reviewed.alias) or ServerDefinitions()
+def _shown(reviewed: WithheldServer, verdict: PinVerdict) -> Iterator[str]:
     yield ""
     yield f"{reviewed.alias}: {title_of(verdict)}"
     for change in verdict.difference.changes:
         yield f"  {change.part or 'as a whole'}: {change.grade.value}: {change.note}"
     yield from (f"  {line}" for line in finding_lines(verdict))
-    key = (difference.kind, difference.name)
-    yield from compared_parts(approved.of(*key), reviewed.observed.of(*key))
+    yield from side_by_side(*reviewed.sides(verdict))
 
 
-def _approve(servers: PinnedServers, reviewed: _Reviewed, verdict: PinVerdict) -> None:
+def _approve(folder: Path, reviewed: WithheldServer, verdict: PinVerdict) -> None:
     """Write one definition to the lock, as it was shown."""
     key = (verdict.difference.kind, verdict.difference.name)
-    before = PinLock.read(servers.folder).servers.get(reviewed.alias) or ServerDefinitions()
-    approve(servers.folder, {reviewed.alias: before.merged(*key, reviewed.observed.of(*key))})
+    approve_definitions(folder, reviewed.alias, {key: reviewed.observed.of(*key)})
     say("approved")

@@ -10,42 +10,26 @@ from typing import Final
 
 import click
 
-from portbook.assets.json_patch import diff
 from portbook.cli.reports import width_of
 from portbook.escaping import escaped, escaped_json
 from portbook.model import JSON, JSONObject
-from portbook.pins.definition_parts import is_same_part
+from portbook.pins.compared_parts import compared_parts
 
-__all__ = ["compared_parts"]
+__all__ = ["side_by_side"]
 
 _LEAST_ROOM: Final = 20
 _BETWEEN: Final = " │ "
 
 
-def compared_parts(approved: JSONObject | None, observed: JSONObject | None) -> Iterator[str]:
+def side_by_side(approved: JSONObject | None, observed: JSONObject | None) -> Iterator[str]:
     """Yield the lines that show what differs between two definitions, part by part."""
-    before, after = approved or {}, observed or {}
     room = max((shutil.get_terminal_size().columns - len(_BETWEEN)) // 2, _LEAST_ROOM)
-    for part in sorted(before.keys() | after.keys()):
-        if is_same_part(before.get(part), after.get(part)):
-            continue
-        yield click.style(escaped(part), bold=True)
-        for place, left, right in _changes(before.get(part), after.get(part)):
-            if place:
-                yield escaped(place, limit=10 * len(place) + 1)
-            yield from _side_by_side(left, right, room)
-
-
-def _changes(before: JSON, after: JSON) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield the places that differ, each with the lines of both sides."""
-    if not isinstance(before, dict) or not isinstance(after, dict):
-        yield "", _lines(before), _lines(after)
-        return
-    for operation in diff(before, after):
-        path = str(operation["path"])
-        left = [] if operation["op"] == "add" else _lines(_value(before, path))
-        right = [] if operation["op"] == "remove" else _lines(operation["value"])
-        yield path, left, right
+    for compared in compared_parts(approved, observed):
+        yield click.style(escaped(compared.part), bold=True)
+        for place in compared.places:
+            if place.pointer:
+                yield escaped(place.pointer, limit=10 * len(place.pointer) + 1)
+            yield from _columns(_lines(place.before), _lines(place.after), room)
 
 
 def _lines(value: JSON) -> list[str]:
@@ -56,7 +40,7 @@ def _lines(value: JSON) -> list[str]:
     return escaped_json(json.dumps(value, indent=2, ensure_ascii=False)).split("\n")
 
 
-def _side_by_side(left: list[str], right: list[str], room: int) -> Iterator[str]:
+def _columns(left: list[str], right: list[str], room: int) -> Iterator[str]:
     cells = zip_longest(_wrapped(left, room), _wrapped(right, room), fillvalue="")
     for ours, theirs in cells:
         gap = " " * (room - width_of(ours))
@@ -78,10 +62,3 @@ def _pieces(line: str, room: int) -> Iterator[str]:
             piece, width = "", 0
         piece, width = piece + character, width + more
     yield piece
-
-
-def _value(document: JSON, path: str) -> JSON:
-    for step in path.split("/")[1:]:
-        assert isinstance(document, dict)  # a patch has no paths into lists
-        document = document[step.replace("~1", "/").replace("~0", "~")]
-    return document

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from portbook.app.assemble import App, assemble
+from portbook.app.assemble import assemble
+from portbook.app.running_app import App
+from portbook.audit.log_writer import NoSink
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
 from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
@@ -89,7 +91,7 @@ def command(
     )
     if reload and http:
         raise click.exceptions.Exit(_serve_and_watch(given, config))
-    inherited = _inherited()
+    inherited, is_trial = _inherited(), _is_trial()
     gc.disable()  # until it serves: whatever a start makes, it keeps
     occupy_standard_error()
     # Before any tool is loaded: what its module prints must not mix with the frames.
@@ -105,10 +107,14 @@ def command(
                 settings,
                 is_exposed=http_door is not None and http_door.is_exposed,
                 warn=lambda text: say(f"warning: {text}"),
+                sink=NoSink() if is_trial else None,
                 is_server=True,
             )
         except (*START_ERRORS, OSError) as error:
             raise stop_with(error) from None
+        if is_trial:
+            asyncio.run(app.close())
+            return
         for warning in app.warnings:
             say(f"warning: {warning}")
         # A reload reads the same file; if it is gone by then, the rules stay as they are.
@@ -164,11 +170,19 @@ async def _serve_reloading(
     load_again: Callable[[], Settings],
 ) -> None:
     """Serve standard input and output, and take up the files that change."""
-    from portbook.cli.reloading_stdio import ReloadingStdio  # late: only where files are watched
+    from portbook.cli.reloading_server import (
+        command_of_this_process,  # late, both: only where files are watched
+    )
+    from portbook.cli.reloading_stdio import ReloadingStdio
 
     door = _stdio_door(app, streams)
     reloading = ReloadingStdio(
-        app, settings, door, load_again, lambda new: _heed_signals(new, [door], load, None)
+        app,
+        settings,
+        door,
+        command_of_this_process(),
+        load_again,
+        lambda new: _heed_signals(new, [door], load, None),
     )
     _heed_signals(app, [door], load, None)
     gc.enable()  # without a freeze: what is replaced should go
@@ -238,13 +252,26 @@ def _inherited() -> Inherited | None:
         return None
     from portbook.cli.inherited_socket import Inherited  # late: only where a process watches
 
-    return Inherited.of_environment()
+    inherited = Inherited.of_environment()
+    if inherited is not None:
+        inherited.end_with_the_watcher()
+    return inherited
+
+
+def _is_trial() -> bool:
+    """Return whether the process that serves only wants to know whether its changed files can be loaded."""
+    if "_PORTBOOK_TRIAL" not in os.environ:
+        return False
+    from portbook.cli.reload_trial import is_trial  # late: only after a change
+
+    return is_trial()
 
 
 def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, doors: list[Door]) -> None:
     if inherited is not None:
-        from portbook.cli.reloading_server import leave_when_superseded, tell_ready  # late: seldom needed
+        from portbook.cli.reloading_server import leave_when_superseded  # late, here and below: seldom needed
         from portbook.cli.served_lists import served_lists
+        from portbook.cli.starting_server import tell_ready
         from portbook.cli.watched_files import watched_files
 
         leave_when_superseded(app, doors)

@@ -21,6 +21,7 @@ from portbook.text.late_pattern import late_pattern
 __all__ = [
     "claim_stdout",
     "fail",
+    "fail_with",
     "print_data",
     "print_json",
     "problem_as_data",
@@ -105,10 +106,15 @@ def fail(message: str, code: ExitCode = ExitCode.FAILURE) -> click.exceptions.Ex
     return _ended([message], code)
 
 
+def fail_with(problems: list[str], code: ExitCode = ExitCode.FAILURE) -> click.exceptions.Exit:
+    """Print every reason why the verb failed, and return the exit to raise."""
+    return _ended(problems, code)
+
+
 def _ended(problems: list[str], code: ExitCode) -> click.exceptions.Exit:
     """Print the problems: as JSON to standard output where JSON was asked for, else to standard error."""
     context = click.get_current_context(silent=True)
-    out = None if context is None or not context.params.get("is_json") else context.meta.get(_OUTPUT)
+    out = None if context is None or not _wants_json(context) else context.meta.get(_OUTPUT)
     if out is None:
         for problem in problems:
             say(f"error: {problem}")
@@ -117,13 +123,30 @@ def _ended(problems: list[str], code: ExitCode) -> click.exceptions.Exit:
     return click.exceptions.Exit(code)
 
 
+def _in_one_line(message: str) -> str:
+    """Return a message of click on one line: it lists choices below each other."""
+    return re.sub(r"\s*\n\s*", " ", message.strip())
+
+
+def _wants_json(context: click.Context) -> bool:
+    """Return whether the verb, or the group that it belongs to, was asked for JSON."""
+    is_wanted = context.params.get("is_json") or context.params.get("form") == "json"
+    return bool(is_wanted) or (context.parent is not None and _wants_json(context.parent))
+
+
 def tell_usage_error(error: click.ClickException) -> None:
     """Print what is wrong with a command line, in the tone of every other error; as JSON where it asks so."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)  # the help itself, whose lines are its form
+        return
     # click's own messages quote the arguments as they are, and begin with a capital.
-    message = error.format_message().rstrip(".")
+    message = _in_one_line(error.format_message()).rstrip(".")
     message = escaped(message[:1].lower() + message[1:], limit=10 * len(message) + 1)
-    if "--json" in sys.argv[1:]:
-        print_json({"error": {"problems": [problem_as_data(message)]}}, sys.stdout, is_ascii=True)
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    # Where the verb has claimed standard output, what is printed there would go to standard error.
+    out = sys.stdout if context is None else context.meta.get(_OUTPUT, sys.stdout)
+    if "--json" in sys.argv[1:] or (context is not None and _wants_json(context)):
+        print_json({"error": {"problems": [problem_as_data(message)]}}, out, is_ascii=True)
         return
     say(f"error: {message}")
     if isinstance(error, click.UsageError) and error.ctx is not None and "--help" not in message:

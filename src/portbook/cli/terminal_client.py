@@ -98,6 +98,9 @@ class TerminalClient:
     def let_go(self) -> None:
         """Do nothing: there is no stream to close."""
 
+    def complete_elicitation(self, identifier: str) -> None:
+        """Do nothing: no page is shown here."""
+
     def _write(self, text: str, *, has_line: bool) -> None:
         with self._writing:
             self._out.write(text)

@@ -15,8 +15,7 @@ from portbook.cli.options import START_ERRORS, config_option, json_option, setti
 from portbook.cli.terminal import claim_stdout, print_data, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
-from portbook.model import JSONObject
-from portbook.sandbox.declared_sandbox import DeclaredSandbox
+from portbook.model import JSON, JSONObject
 from portbook.settings import Settings
 from portbook.stores.sqlite import Store
 from portbook.stores.upstreams import UpstreamStore
@@ -35,7 +34,8 @@ _MAX_ERROR = 300
 def command(context: click.Context, *, is_json: bool, config: Path | None) -> None:
     """List the MCP servers behind Portbook: state, revision, tools, last error and restarts.
 
-    A running `portbook serve` says how its servers are doing; without one, they are not running.
+    A running `portbook serve` says every half second how its servers are doing; without one, they are not
+    running.
     """
     if context.invoked_subcommand is not None:
         context.obj = config
@@ -62,13 +62,17 @@ def restart(config: Path | None, name: str, *, is_json: bool) -> None:
     try:
         settings = settings_from(config)
         _named(settings, name)
-        store = Store(settings.store_path)
-        try:
-            asyncio.run(UpstreamStore(store, SystemClock()).ask_restart(name))
-        finally:
-            store.close()
+        is_running = any(row["name"] == name and "process" in row for row in _rows(settings))
+        if is_running:
+            store = Store(settings.store_path)
+            try:
+                asyncio.run(UpstreamStore(store, SystemClock()).ask_restart(name))
+            finally:
+                store.close()
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
+    if not is_running:
+        raise click.ClickException(f"no `portbook serve` runs {name} now, so there is nothing to restart")
     words = [f"{name} is restarted by every process that runs it"]
     print_data({"restarting": name}, words, out, is_json=is_json)
 
@@ -89,27 +93,17 @@ def sandbox(config: Path | None, name: str, *, is_json: bool) -> None:
     try:
         settings = settings_from(config)
         declared = _named(settings, name)
-        proposed = try_out(settings, declared, os.environ)
-    except NoTrial as error:
-        raise click.ClickException(f"{name}: {error}") from None
+        proposed = try_out(settings, [declared], os.environ)[name]
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
+    if isinstance(proposed, NoTrial):
+        raise click.ClickException(f"{name}: {proposed}")
     line = sandbox_line(proposed, declared.folder)
     if is_json or not out.isatty():
-        print_json({"name": name, **_sandbox_data(proposed), "line": line}, out)
+        print_json({"name": name, **proposed.as_data(), "line": line}, out)
     else:
         click.echo(line, out)
     say(f"put this line into [mcp.{name}]; a tool that needs more fails, and says so")
-
-
-def _sandbox_data(proposed: DeclaredSandbox) -> JSONObject:
-    return {
-        "read": list(map(str, proposed.read)),
-        "write": list(map(str, proposed.write)),
-        "connect": list(proposed.connect or ()),
-        "memory_mb": proposed.memory_mb,
-        "processes": proposed.processes,
-    }
 
 
 def _named(settings: Settings, name: str) -> DeclaredUpstream:
@@ -137,6 +131,10 @@ def _rows(settings: Settings) -> list[JSONObject]:
     return sorted(found, key=lambda row: str(row["name"]))
 
 
+def _counted(count: JSON, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def _print(rows: list[JSONObject], out: TextIO) -> None:
     width = max((len(str(row["name"])) for row in rows), default=0)
     for row in rows:
@@ -145,11 +143,11 @@ def _print(rows: list[JSONObject], out: TextIO) -> None:
         if row.get("revision"):
             told.append(row["revision"])
         if "tools" in row:
-            told.append(f"{row['tools']} tools")
+            told.append(_counted(row["tools"], "tool"))
         if row.get("withheld"):
             told.append(f"{row['withheld']} withheld")
         if row.get("restarts"):
-            told.append(f"{row['restarts']} restarts")
+            told.append(_counted(row["restarts"], "restart"))
         click.echo(f"{name}  {'  '.join(map(str, told))}", out)
         if row.get("last_error"):
             click.echo(f"{' ' * width}  {escaped(str(row['last_error']), _MAX_ERROR)}", out)

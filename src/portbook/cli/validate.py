@@ -15,18 +15,18 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from portbook.assets.check_file import MAX_BYTES, Checker, File, Report
-from portbook.assets.files import STDIN, CannotRead, walk
+from portbook.assets.check_file import Checker, File, Report
+from portbook.assets.files import STDIN, walk
 from portbook.assets.library import Library, LibrarySchema, load_library
 from portbook.assets.library_folders import find_folders
 from portbook.assets.names import schema_name
 from portbook.assets.schema_files import SchemaFiles
+from portbook.assets.schema_source import UnusableFile, lines_of, read_schema
 from portbook.assets.schema_version import version_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.reports import FORMATS, shown, summary, width_of
-from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
-from portbook.schema.engine import BadSchema
+from portbook.cli.terminal import claim_stdout, fail_with, say, stop_with, verdict_or_none
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]
@@ -97,6 +97,10 @@ def command(
                 _watch(seen, work, paths, form, out)
         except START_ERRORS as error:
             raise stop_with(error) from None
+        except UnusableFile as unusable:
+            if form not in ("text", "json"):
+                click.echo(FORMATS[form]([unusable.report]), out, nl=False)
+            raise fail_with([shown(line) for line in lines_of(unusable.report)], ExitCode.INVALID) from None
         raise click.exceptions.Exit(status)
 
 
@@ -126,14 +130,7 @@ def _chosen(library: Library, named: str) -> LibrarySchema:
     if not path.exists() or path.is_dir():
         hint = did_you_mean(named, library.names, "name a schema of the library, or a file")
         raise click.UsageError(f"--schema: there is no schema {named!r}; {shown(hint)}")
-    try:
-        document, _, validator = SchemaFiles(library.folder).read(named, MAX_BYTES)
-    except CannotRead as reason:
-        raise click.UsageError(f"--schema: {shown(named)}: {reason}") from None
-    except BadSchema as error:
-        finding = error.findings[0]
-        where = shown(finding.pointer) or "(root)"
-        raise click.UsageError(f"--schema: {shown(named)}: {where}: {shown(finding.message)}") from None
+    _, document, _, validator = read_schema(SchemaFiles(library.folder), named)
     return LibrarySchema(schema_name(path.name), version_of(document), named, document, validator)
 
 
@@ -257,6 +254,9 @@ def _watch(seen: _Stamps, work: _Work, paths: tuple[Path, ...], form: str, out: 
             _check(work, paths, form, out)
         except click.UsageError as error:  # most likely a schema that is being written
             say(f"error: {error.format_message()}")
+        except UnusableFile as unusable:
+            for line in lines_of(unusable.report):
+                say(f"error: {shown(line)}")
 
 
 def _begin_round(time: str, changed: list[str]) -> None:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from portbook.settings import Settings
 from portbook.tools.set_aside_modules import modules_below
 
-__all__ = ["Stamps", "python_folders", "stamps_of", "watched_files"]
+__all__ = [
+    "POLL_S",
+    "Stamps",
+    "after_failure",
+    "python_folders",
+    "stamps_of",
+    "watched_files",
+    "without_changes_since",
+]
 
+# How often files are looked at: a person who saves one and turns to the client finds it in force.
+POLL_S: Final = 0.25
 # The time and the size of each file; None where it is not there.
 Stamps = dict[Path, tuple[int, int] | None]
 
@@ -33,6 +44,25 @@ def stamps_of(files: list[Path]) -> Stamps:
         else:
             found[path] = status.st_mtime_ns, status.st_size
     return found
+
+
+def without_changes_since(started: int, stamps: Stamps) -> Stamps:
+    """Return the stamps, of which those count as changed that a server may have read too early."""
+    now = time.time_ns()
+    return {
+        path: None if stamp is not None and started <= stamp[0] <= now else stamp
+        for path, stamp in stamps.items()
+    }
+
+
+def after_failure(stamps: Stamps) -> Stamps:
+    """Return the stamps to wait with for the next change: the cause may be in a file that is new to us.
+
+    A module that cannot be imported is known nowhere. It stands beside those that can, or one folder below.
+    """
+    folders = {path.parent for path in stamps if path.suffix == ".py"}
+    beside = {found for folder in folders for glob in ("*.py", "*/*.py") for found in folder.glob(glob)}
+    return {**stamps_of(sorted(beside - stamps.keys())), **stamps}
 
 
 def _python(settings: Settings) -> Iterator[Path]:

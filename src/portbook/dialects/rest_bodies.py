@@ -65,9 +65,12 @@ class Rest:
         act: Callable[[], Awaitable[JSON]],
         approval: str | None,
         says: str | None,
+        about: JSONObject | None = None,
     ) -> OperatorAction:
-        """Return an operator's decision on an approval; `act` applies it, the record has `says`."""
-        call = replace(_without_tool(method, arrival), approval=approval, operator_says=says)
+        """Return what an operator requests; `act` does it, the record has `says` and what it is `about`."""
+        call = replace(
+            _without_tool(method, arrival), approval=approval, operator_says=says, arguments=about or {}
+        )
         return OperatorAction(call, act)
 
     def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> RestExchange:

@@ -17,8 +17,8 @@ from typing import Any, Final
 from portbook.boundary import Boundary
 from portbook.doors.eager import Remainder
 from portbook.doors.stdio import Reader, Writer
-from portbook.mcp.connection import Key, Order, Work
 from portbook.mcp.from_any_thread import run_on
+from portbook.mcp.work import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.stages.state import CallState
 from portbook.wire.lines import Frame, LineSplitter
@@ -43,6 +43,8 @@ class NdjsonDoor:
         self._outlet = _Outlet(writer)
         self._running: dict[asyncio.Task[None], Key | None] = {}
         self._loop = asyncio.get_running_loop()
+        self._answerer: asyncio.Task[None] | None = None
+        """What writes the answers of calls that had to wait."""
         self._flusher: asyncio.Task[None] | None = None
         self._broken: BrokenPipeError | None = None
         self._is_stopping = False
@@ -64,14 +66,16 @@ class NdjsonDoor:
             self._connection.close()  # the client can no longer answer requests or cancel calls
             while self._running and self._broken is None:
                 await self._one_ended()
-            if self._flusher is not None:
-                await self._flusher
+            for writing in filter(None, (self._answerer, self._flusher)):
+                await writing
             if self._broken is not None:
                 raise self._broken
         finally:
-            for task in self._running:  # only if the client stopped reading: the records are still written
+            # Some are left only if the client stopped reading: their records are still written.
+            left = [*self._running, *filter(None, (self._answerer, self._flusher))]
+            for task in left:
                 task.cancel()
-            await asyncio.gather(*self._running, return_exceptions=True)
+            await asyncio.gather(*left, return_exceptions=True)
 
     def stop(self) -> None:
         """Finish the calls that are running and read no more; messages that have not started never run."""
@@ -154,12 +158,18 @@ class NdjsonDoor:
         assert task is not None
         try:
             answer = await rest
-            self._running[task] = None  # it has its answer: a cancellation now would cut a frame in two
-            self._outlet.put_all((answer,))
-            await asyncio.sleep(0)  # what ends in the same turn of the loop leaves in the same write
-            await self._outlet.flush()
         except asyncio.CancelledError:  # by the client, which expects no answer
-            pass
+            return
+        self._running[task] = None  # it has its answer, and can no longer be cancelled
+        self._outlet.put_all((answer,))
+        if self._answerer is None or self._answerer.done():
+            # What ends in the same turn of the loop leaves in the same write.
+            self._answerer = self._loop.create_task(self._send_answers())
+
+    async def _send_answers(self) -> None:
+        """Write the answers of calls that had to wait."""
+        try:
+            await self._outlet.flush_all()
         except BrokenPipeError as error:
             self._broken = error
             self.stop()
@@ -273,8 +283,15 @@ class _Outlet:
         for pass_on in waiting:
             pass_on()
 
+    async def flush_all(self) -> None:
+        """Write what is queued, and what is queued meanwhile.
+
+        Raises `BrokenPipeError` where the client has stopped reading.
+        """
+        while self._gathered:
+            await self.flush()
+
     async def flush_quietly(self) -> None:
         """Write what is queued; if the client has stopped reading, the next answer raises the error."""
         with contextlib.suppress(BrokenPipeError):
-            while self._gathered:
-                await self.flush()
+            await self.flush_all()

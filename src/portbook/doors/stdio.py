@@ -120,15 +120,12 @@ class Reader:
             taken = os.read(self._descriptor, self._most)
         except ConnectionResetError:  # a socket that was closed with unread answers
             return b""
-        if self._watch is not None:
-            self._adapt(len(taken) >= _CHUNK and b"\n" not in taken)
+        if self._watch is not None:  # the rest of a large message is read in fewer turns of the loop
+            is_within_message = len(taken) >= _CHUNK and b"\n" not in taken
+            if is_within_message and self._most == _CHUNK:
+                _widen(self._descriptor)
+            self._most = _WIDE_PIPE if is_within_message else _CHUNK
         return taken
-
-    def _adapt(self, is_within_message: bool) -> None:
-        """Read the rest of a large message in fewer turns of the loop."""
-        if is_within_message and self._most == _CHUNK:
-            _widen(self._descriptor)
-        self._most = _WIDE_PIPE if is_within_message else _CHUNK
 
     def _unwatch(self) -> None:
         if self._loop is not None and self._watch is not None and not self._loop.is_closed():

@@ -41,14 +41,15 @@ class KnownRun(NamedTuple):
 class CallEnvelopes:
     """Wraps outcomes of calls in envelopes, where the caller or the settings ask for it."""
 
-    __slots__ = ("_default", "_digests", "_signer", "is_default")
+    __slots__ = ("_default", "_digests", "is_default", "signer")
 
     def __init__(self, default: Default = "off", signer: Signer | None = None) -> None:
         """Use `default` for callers that ask for nothing, and `signer` to sign records, if given."""
         self._default: Default = default
         self.is_default = default != "off"
         """Whether a caller that asks for nothing gets an envelope."""
-        self._signer = signer
+        self.signer = signer
+        """Signs records of provenance; None where they are not signed."""
         self._digests: dict[str, tuple[str | None, ...]] = {}
 
     def controls_of(self, wish: EnvelopeRequest | None) -> Controls | None:
@@ -98,7 +99,7 @@ class CallEnvelopes:
             rule_digest=known.rule_digest,
             occasion=known.occasion,
         )
-        return enclose(outcome, controls, subject, self._signer)
+        return enclose(outcome, controls, subject, self.signer)
 
     def _digests_of(self, tool: Tool) -> tuple[str | None, ...]:
         if tool.digest not in self._digests:

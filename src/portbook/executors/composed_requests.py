@@ -40,6 +40,16 @@ class ComposedRequests:
         self._composers: dict[str, Composer] = {}
         self._room = room or MemoryRoom(_ROOM_BYTES)
 
+    def at_once(self, name: str, operation: HttpOperation, arguments: JSONObject) -> Composed | None:
+        """Return the request of the tool `name` for `arguments`, or None where `of` has to compose it.
+
+        Raises `Refused` where the arguments cannot be sent.
+        """
+        composer = self._composer(name, operation)
+        if composer.takes_files or _size(arguments) > _QUICK_BYTES:
+            return None
+        return composer.compose(arguments)
+
     @asynccontextmanager
     async def of(
         self, name: str, operation: HttpOperation, arguments: JSONObject
@@ -48,9 +58,7 @@ class ComposedRequests:
 
         Raises `Refused` where the arguments cannot be sent.
         """
-        composer = self._composers.get(name)
-        if composer is None or composer.operation is not operation:
-            composer = self._composers[name] = Composer(operation)
+        composer = self._composer(name, operation)
         named = composer.files_in(arguments)
         size = _size(arguments)
         if not named and size <= _QUICK_BYTES:
@@ -63,6 +71,12 @@ class ComposedRequests:
                 files = await held.in_thread(_read, gateway, named)
                 held.keep_only(size + sum(len(files[file.path]) for file in named))
             yield await held.in_thread(composer.compose, arguments, files)
+
+    def _composer(self, name: str, operation: HttpOperation) -> Composer:
+        composer = self._composers.get(name)
+        if composer is None or composer.operation is not operation:
+            composer = self._composers[name] = Composer(operation)
+        return composer
 
 
 def _read(gateway: Gateway, named: list[NamedFile]) -> dict[str, bytes]:
@@ -79,8 +93,7 @@ def _size(value: JSON) -> int:
     """Return about how many bytes a request with this value takes."""
     size = 0
     waiting = [value]
-    while waiting:
-        each = waiting.pop()
+    for each in waiting:  # it grows meanwhile
         if isinstance(each, str):
             size += len(each)
         elif isinstance(each, list):

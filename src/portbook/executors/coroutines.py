@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from portbook.errors import Failed, Reason
 from portbook.exception_place import ToolExit
+from portbook.executors.eager_task import swap_current_task
 from portbook.executors.reusable_task import ReusableTask
 from portbook.model import InputNeeded
 
@@ -48,22 +49,28 @@ class Coroutines:
 
         Raises `Failed` where it does not end in time, and any exception of the coroutine.
         """
-        loop, context, idle = get_running_loop(), copy_context(), self._idle
+        loop, idle = get_running_loop(), self._idle
         reusable = idle.pop() if idle else None
-        if reusable is None or reusable.loop is not loop or not _is_same(reusable.context, context):
+        # Its last coroutine may have changed its context: then it is not used again.
+        if reusable is None or reusable.loop is not loop or not _is_same(reusable.context, copy_context()):
             reusable = ReusableTask(loop)
+        # The first step, as if the task took it. Here, because each function that a StopIteration passes
+        # through costs as much as the rest of this one.
+        around = swap_current_task(loop, reusable.task)
         try:
-            waiting_for = reusable.step(coroutine)
+            waiting_for = reusable.context.run(coroutine.send, None)
         except StopIteration as ended:
             if reusable.task.cancelling():
                 raise ToolExit(asyncio.CancelledError()) from None
-            if len(idle) < _MAX_IDLE and _is_same(reusable.context, context):
+            if len(idle) < _MAX_IDLE:
                 idle.append(reusable)
             return ended.value
         except (Exception, InputNeeded):
             raise
         except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
             raise ToolExit(error) from None
+        finally:
+            swap_current_task(loop, around)
         return self._wait(reusable.run_on(coroutine, waiting_for), timeout_s, is_waiting)
 
     async def _wait(

@@ -30,6 +30,10 @@ class SentCredentials(NamedTuple):
     """Pairs for the one Cookie header of a request."""
 
 
+# Of an API that wants none.
+_NONE: Final = SentCredentials("")
+
+
 class Credentials:
     """The credentials of one gateway."""
 
@@ -72,9 +76,11 @@ class Credentials:
 
         Raises `NoCredential` where one is not available.
         """
-        lines = await self._lines()
+        lines = "".join([f"{prefix}{secret.read()}\r\n" for prefix, secret in self._read])
+        if self._tokens is not None:
+            lines += f"Authorization: Bearer {await self._tokens.read()}\r\n"
         if not uses:
-            return SentCredentials(lines)
+            return SentCredentials(lines) if lines else _NONE
         query: list[str] = []
         cookies: list[str] = []
         for use in uses:
@@ -90,12 +96,6 @@ class Credentials:
                     f"{self._place}.credentials.{use.credential}: a cookie cannot hold this value"
                 )
         return SentCredentials(lines, "&".join(query), "; ".join(cookies))
-
-    async def _lines(self) -> str:
-        lines = "".join([f"{prefix}{secret.read()}\r\n" for prefix, secret in self._read])
-        if self._tokens is not None:
-            lines += f"Authorization: Bearer {await self._tokens.read()}\r\n"
-        return lines
 
     def secrets(self) -> list[str]:
         """Return every secret value known so far, for redaction."""

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
 from functools import partial
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING
 
-from portbook.executors.coroutines import Coroutines
 from portbook.executors.python import PythonExecutor
-from portbook.executors.unsent import NothingSent
-from portbook.model import JSONObject, Run, Start
+from portbook.model import Start
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
     from portbook.executors.http import HttpExecutor
     from portbook.executors.mcp_server import McpServerExecutor
-    from portbook.tools.operation import HttpOperation
 
 __all__ = ["Dispatch"]
-
-# The HTTP executor enforces the deadline itself and reports more about it; this one is a backstop.
-_GRACE_S: Final = 1.0
 
 
 class Dispatch:
@@ -38,12 +29,11 @@ class Dispatch:
         self.python = python
         self.http = http
         self.servers = servers
-        self._tasks = Coroutines()
 
     @property
     def has_strays(self) -> bool:
         """Return whether an abandoned call still runs, because it ignores cancellation."""
-        return self.python.has_strays or self._tasks.has_strays
+        return self.python.has_strays
 
     def secrets(self) -> list[str]:
         """Return every secret value that an API or a server is called with."""
@@ -56,29 +46,13 @@ class Dispatch:
         It raises `Refused` where the tool did not run, `Failed` where it did not end in time, any exception
         of the tool, and `NothingSent` where it was cancelled before a request was sent.
         """
-        operation = tool.spec.operation
-        if operation is not None:
-            return partial(self._call_api, operation, tool)
+        if tool.spec.operation is not None:
+            assert self.http is not None
+            return partial(self.http.execute, tool)
         if tool.spec.upstream is not None:
             assert self.servers is not None
             return partial(self.servers.execute, tool)
         return self.python.prepare(tool)
-
-    async def _call_api(self, operation: HttpOperation, tool: Tool, arguments: JSONObject, run: Run) -> Any:
-        assert self.http is not None
-        sendings = self.http.sendings_for(operation)
-        calling = self.http.execute(tool, arguments, run, sendings)
-        try:
-            result: Any = self._tasks.run(calling, run.timeout_ms / 1000 + _GRACE_S)
-            return (
-                await cast("Coroutine[Any, Any, Any]", result)
-                if isinstance(result, CoroutineType)
-                else result
-            )
-        except asyncio.CancelledError:
-            if sendings.has_begun:
-                raise
-            raise NothingSent from None
 
     async def close(self) -> None:
         """Close connections that are kept between calls, and end the worker threads."""

@@ -10,14 +10,19 @@ import asyncio
 import contextvars
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
-__all__ = ["start_now"]
+__all__ = ["start_now", "swap_current_task"]
 
 T = TypeVar("T")
 
+_AnyTask: TypeAlias = "asyncio.Task[Any]"
+_Swap: TypeAlias = "Callable[[asyncio.AbstractEventLoop, _AnyTask | None], _AnyTask | None]"
+
 
 if sys.version_info >= (3, 12):
+    # Makes a task the current one of a loop, or none; returns the one that was.
+    swap_current_task: Final[_Swap] = vars(asyncio.tasks)["_swap_current_task"]
 
     def start_now(
         coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
@@ -27,6 +32,14 @@ if sys.version_info >= (3, 12):
         return asyncio.Task(coroutine, loop=loop, name=name, context=context, eager_start=True)
 
 else:
+    _current_tasks: Final[dict[Any, Any]] = vars(asyncio.tasks)["_current_tasks"]  # what `current_task` reads
+
+    def swap_current_task(loop: asyncio.AbstractEventLoop, task: _AnyTask | None) -> _AnyTask | None:
+        """Make a task the current one of a loop, or none; return the one that was."""
+        around = _current_tasks.pop(loop, None)
+        if task is not None:
+            _current_tasks[loop] = task
+        return around
 
     def start_now(
         coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
@@ -49,12 +62,9 @@ else:
             task: asyncio.Task[T] = asyncio.Task(coroutine, loop=loop, name=name, context=context)
         finally:
             del loop.call_soon
-        around = asyncio.current_task(loop)
-        if around is not None:
-            asyncio.tasks._leave_task(loop, around)  # noqa: SLF001 - asyncio documents both, for other tasks
+        around = swap_current_task(loop, None)
         try:
             context.run(steps[0])
         finally:
-            if around is not None:
-                asyncio.tasks._enter_task(loop, around)  # noqa: SLF001 - as above
+            swap_current_task(loop, around)
         return task

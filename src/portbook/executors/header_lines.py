@@ -20,24 +20,23 @@ _MAX_ID: Final = 256
 _UNSAFE: Final = re.compile(r"[^ -~]+")
 
 
-def fixed_lines(gateway: Gateway) -> str:
-    """Return the lines that all requests of a gateway have."""
+def fixed_lines(gateway: Gateway, operation: HttpOperation) -> str:
+    """Return the lines that begin all requests of an operation."""
     fixed = "".join(f"{name}: {value}\r\n" for name, value in gateway.headers if isinstance(value, str))
-    return f"User-Agent: portbook/{__version__}\r\nAccept-Encoding: identity\r\n{fixed}"
+    ours = f"User-Agent: portbook/{__version__}\r\nAccept-Encoding: identity\r\n"
+    return f"{ours}{fixed}Accept: {operation.accept}\r\n"
 
 
-def header_lines(
-    fixed: str, operation: HttpOperation, composed: Composed, credentials: SentCredentials, run: Run
-) -> bytes:
-    """Return all lines of one request, beginning with the `fixed` ones of its gateway."""
+def header_lines(fixed: str, composed: Composed, credentials: SentCredentials, run: Run) -> bytes:
+    """Return all lines of one request, beginning with the `fixed` ones of its operation."""
     identity = run.identity
     session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
     content_type = f"Content-Type: {composed.content_type}\r\n" if composed.body else ""
-    given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
-    if cookies := "; ".join(filter(None, (composed.cookies, credentials.cookies))):
-        given += f"Cookie: {cookies}\r\n"
+    given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers]) if composed.headers else ""
+    if composed.cookies or credentials.cookies:
+        given += f"Cookie: {'; '.join(filter(None, (composed.cookies, credentials.cookies)))}\r\n"
     return (
-        f"{fixed}Accept: {operation.accept}\r\n"
+        f"{fixed}"
         f"{content_type}"
         f"X-Request-ID: {identity.request}\r\n"
         f"X-Trace-ID: {identity.trace}\r\n"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from portbook.errors import Failed, Reason
 from portbook.model import JSONObject
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
+from portbook.upstreams.transport import ConnectionLost
 
 __all__ = ["HeldCall", "HeldCalls"]
 
@@ -46,6 +48,7 @@ class HeldCalls:
         handle = os.urandom(16).hex()
         expires = asyncio.get_running_loop().call_later(_HELD_S, self.drop, handle)
         self._held[handle] = held, expires
+        held.call.result.add_done_callback(partial(self._ended, handle))
         return handle
 
     def take(self, handle: str) -> HeldCall | None:
@@ -55,6 +58,11 @@ class HeldCalls:
             return None
         found[1].cancel()
         return found[0]
+
+    def _ended(self, handle: str, result: asyncio.Future[JSONObject]) -> None:
+        # A result waits for the round that takes it; a call whose server is gone has none, and needs no room.
+        if not result.cancelled() and isinstance(result.exception(), ConnectionLost):
+            self.drop(handle)
 
     def drop(self, handle: str) -> None:
         """End a call that nobody continues."""

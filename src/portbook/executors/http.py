@@ -19,17 +19,19 @@ from portbook.apis.request_composer import Composed
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.composed_requests import ComposedRequests
 from portbook.executors.credentials import Credentials, SentCredentials
-from portbook.executors.header_lines import fixed_lines, header_lines
 from portbook.executors.http_response import answer_beside, result_of, retry_after_s
+from portbook.executors.request_form import RequestForm, proxy_of
 from portbook.executors.secrets import NoCredential
+from portbook.executors.unsent import NothingSent
 from portbook.executors.upstream_errors import failure_of_oversize, upstream_failed
 from portbook.model import JSON, ApiAnswer, JSONObject, Run
-from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
+from portbook.net.destinations import BadDestination, Destinations, parse_url
 from portbook.net.dial import Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
 from portbook.net.resolved_addresses import NotPermitted
+from portbook.net.time_limit import TimeLimited
 from portbook.tools.catalog import Tool
 from portbook.tools.operation import HttpOperation
 
@@ -60,9 +62,8 @@ class HttpExecutor:
             name: Credentials(gateway, environ, self._client, notice)
             for name, gateway in self._gateways.items()
         }
-        self._heads = {name: fixed_lines(gateway) for name, gateway in self._gateways.items()}
-        self._proxies = {name: _proxy_of(gateway) for name, gateway in self._gateways.items()}
         self._requests = ComposedRequests(self._gateways)
+        self._forms: dict[str, RequestForm] = {}
         self.permit(destinations, max_attempts)
 
     def permit(self, destinations: Destinations, max_attempts: int | None = None) -> None:
@@ -79,39 +80,32 @@ class HttpExecutor:
         """Return what is missing of the credentials, as far as it can be known without a request."""
         return [found for credentials in self._credentials.values() for found in credentials.problems()]
 
-    def sendings_for(self, operation: HttpOperation) -> Sendings:
-        """Return what counts the requests of one call."""
-        return Sendings(self._retries_of(operation))
-
-    async def execute(
-        self, tool: Tool, arguments: JSONObject, run: Run, sendings: Sendings | None = None
-    ) -> JSON:
+    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> JSON:
         """Call the operation of `tool` within the deadline of `run` and return its result.
 
-        `sendings` tells the caller, meanwhile, whether a request was sent.
-
-        Raises `Refused` where nothing was sent, `Failed` where a request was sent without a result.
+        Raises `Refused` where nothing was sent, `Failed` where a request was sent without a result, and
+        `NothingSent` where it is cancelled before a request was sent.
         """
-        operation = tool.spec.operation
-        assert operation is not None
-        destination = operation.destination
-        if destination is None or not self._destinations.permits(destination):
+        form = self._form_of(tool)
+        if form is None or not self._destinations.permits(form.destination):
             raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
-        sendings = sendings or self.sendings_for(operation)
-        answer_ms = run.timeout_ms if operation.answer_ms is None else operation.answer_ms
-        is_api_late = answer_ms < run.timeout_ms
+        retries = form.retries
+        sendings = Sendings(retries if self._max_attempts is None else min(retries, self._max_attempts - 1))
+        answer_ms = form.operation.answer_ms
+        is_api_late = answer_ms is not None and answer_ms < run.timeout_ms
+        given_ms = run.timeout_ms if answer_ms is None else min(answer_ms, run.timeout_ms)
+        until = asyncio.get_running_loop().time() + given_ms / 1000
+        calling = self._call(tool.spec.name, form, arguments, run, sendings, until)
         try:
-            async with (
-                asyncio.timeout(min(answer_ms, run.timeout_ms) / 1000) as deadline,
-                self._requests.of(tool.spec.name, operation, arguments) as composed,
-            ):
-                credentials = await self._credentials_of(operation)
-                request = self._request(operation, destination, composed, credentials, run)
-                result, answer = await self._attempts(operation, request, sendings, deadline.when() or 0.0)
+            result, answer = await TimeLimited(calling, until)
         except TimeoutError:
             happened = _lateness(sendings)
             reason = Reason.UPSTREAM_ERROR if is_api_late else Reason.TIMEOUT
             raise _unanswered(reason, sendings, happened, is_retryable=True) from None
+        except asyncio.CancelledError:
+            if sendings.has_begun:
+                raise
+            raise NothingSent from None
         run.heard(answer)
         return result
 
@@ -125,7 +119,7 @@ class HttpExecutor:
                     await self._client.probe(
                         destination,
                         self._destinations,
-                        proxy=self._proxies[gateway.name],
+                        proxy=proxy_of(gateway),
                         ca_file=gateway.ca_file,
                     )
             except (BadDestination, NotPermitted, Unreachable, Untrusted) as error:
@@ -143,54 +137,48 @@ class HttpExecutor:
 
     # -- one request, and its retries
 
-    async def _credentials_of(self, operation: HttpOperation) -> SentCredentials:
-        try:
-            return await self._credentials[operation.gateway].read(operation.credentials)
-        except NoCredential as error:
-            # The names of settings and variables are for the record alone.
-            happened = "its credential is not available"
-            raise Refused(Reason.UPSTREAM_ERROR, note=str(error), happened=happened) from None
+    def _form_of(self, tool: Tool) -> RequestForm | None:
+        """Return what all requests of `tool` have; None where its base URL cannot be used."""
+        operation, name = tool.spec.operation, tool.spec.name
+        assert operation is not None
+        form = self._forms.get(name)
+        if form is None or form.operation is not operation:
+            if operation.destination is None:
+                return None
+            gateway, credentials = self._gateways[operation.gateway], self._credentials[operation.gateway]
+            form = RequestForm.of(operation, operation.destination, gateway, credentials)
+            self._forms[name] = form
+        return form
 
-    def _request(
+    async def _call(
         self,
-        operation: HttpOperation,
-        destination: Destination,
-        composed: Composed,
-        credentials: SentCredentials,
+        name: str,
+        form: RequestForm,
+        arguments: JSONObject,
         run: Run,
-    ) -> HttpRequest:
-        gateway = self._gateways[operation.gateway]
-        return HttpRequest(
-            destination,
-            operation.method,
-            _with_query(composed.target, credentials.query),
-            header_lines(self._heads[operation.gateway], operation, composed, credentials, run),
-            composed.body,
-            operation.is_idempotent,
-            operation.max_response_bytes or gateway.max_response_bytes,
-            self._proxies[operation.gateway],
-            gateway.ca_file,
-        )
-
-    def _retries_of(self, operation: HttpOperation) -> int:
-        """Return how often a request may be retried by the operation, the gateway and the policy."""
-        if not operation.is_idempotent:
-            return 0
-        retries = operation.retries
-        retries = self._gateways[operation.gateway].retries if retries is None else retries
-        return retries if self._max_attempts is None else min(retries, self._max_attempts - 1)
+        sendings: Sendings,
+        until: float,
+    ) -> tuple[JSON, ApiAnswer]:
+        composed = self._requests.at_once(name, form.operation, arguments)
+        if composed is not None:
+            return await self._attempts(form, composed, run, sendings, until)
+        async with self._requests.of(name, form.operation, arguments) as composed:
+            return await self._attempts(form, composed, run, sendings, until)
 
     async def _attempts(
-        self, operation: HttpOperation, request: HttpRequest, sendings: Sendings, deadline: float
+        self, form: RequestForm, composed: Composed, run: Run, sendings: Sendings, until: float
     ) -> tuple[JSON, ApiAnswer]:
-        """Send `request` until there is a result or no `sendings` are left."""
-        gives_error_body = self._gateways[operation.gateway].gives_error_bodies
+        """Send a request until there is a result or no `sendings` are left."""
+        operation, gives_error_body = form.operation, form.gives_error_bodies
+        request = form.filled(composed, await _read(form), run)
         pause_s = _BACKOFF_S
         failure: Ending | None = None
         while True:
             wait_s: float | None = 0.0
             try:
-                response = await self._follow(request, sendings)
+                response = await self._client.send(request, self._destinations, sendings)
+                if response.status in REDIRECTS and request.method in ("GET", "HEAD"):
+                    response = await self._follow(request, response, sendings)
             except NotPermitted as error:
                 # An earlier failure knows whether a request was sent; this error alone would mean none.
                 raise failure or Refused(Reason.POLICY_VIOLATION, note=str(error)) from None
@@ -207,39 +195,44 @@ class HttpExecutor:
                     return result, answer_beside(response, operation)
                 except Failed as found:
                     failure, wait_s = _with_what_lacks(found, operation), retry_after_s(response)
-            if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
-                raise failure
-            # With jitter, so that many callers of a failing server do not all retry at once.
-            wait_s = max(wait_s, pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret depends on it
-            if asyncio.get_running_loop().time() + wait_s >= deadline or not sendings.take():
+            wait_s = _wait_before_retry(failure, wait_s, pause_s)
+            if asyncio.get_running_loop().time() + wait_s >= until or not sendings.take():
                 raise failure
             await asyncio.sleep(wait_s)
             pause_s *= 2
 
-    async def _follow(self, request: HttpRequest, sendings: Sendings) -> Response:
-        """Return the response to `request`; a GET follows redirects to the same destination.
+    async def _follow(self, request: HttpRequest, response: Response, sendings: Sendings) -> Response:
+        """Return the response to `request` after its redirects, which lead to the same destination.
 
         Raises `Failed` for a redirect to a different destination, and for too many redirects.
         """
-        followed = 0
-        while True:
-            try:
-                response = await self._client.send(request, self._destinations, sendings)
-            except NotPermitted:
-                if not followed:
-                    raise
-                raise upstream_failed("it redirects, and its address is no longer permitted") from None
-            if response.status not in REDIRECTS or request.method not in ("GET", "HEAD"):
-                return response
+        for _ in range(MAX_REDIRECTS):
             target = target_of_redirect(response, request.destination, request.target)
             if target is None:
                 raise upstream_failed(
                     "it redirects to a different destination, which is not followed", response.status
                 )
-            followed += 1
-            if followed > MAX_REDIRECTS:
-                raise upstream_failed("it redirects too often", response.status)
             request = request._replace(target=target)
+            try:
+                response = await self._client.send(request, self._destinations, sendings)
+            except NotPermitted:
+                raise upstream_failed("it redirects, and its address is no longer permitted") from None
+            if response.status not in REDIRECTS:
+                return response
+        raise upstream_failed("it redirects too often", response.status)
+
+
+async def _read(form: RequestForm) -> SentCredentials:
+    """Return the credentials of a request.
+
+    Raises `Refused` where one is not available.
+    """
+    try:
+        return await form.credentials.read(form.operation.credentials)
+    except NoCredential as error:
+        # The names of settings and variables are for the record alone.
+        happened = "its credential is not available"
+        raise Refused(Reason.UPSTREAM_ERROR, note=str(error), happened=happened) from None
 
 
 def _unanswered(
@@ -248,6 +241,17 @@ def _unanswered(
     """Return the ending of a call without a response: `Refused` only if nothing of it was sent."""
     kind = Failed if sendings.has_begun else Refused
     return kind(reason, happened=happened, is_retryable=is_retryable)
+
+
+def _wait_before_retry(failure: Ending, asked_s: float | None, pause_s: float) -> float:
+    """Return how long to wait before the next attempt: as long as the server asks, or a part of `pause_s`.
+
+    Raises the failure where there is no next attempt.
+    """
+    if not failure.is_retryable or asked_s is None or asked_s > _MAX_WAIT_S:
+        raise failure
+    # With jitter, so that many callers of a failing server do not all retry at once.
+    return max(asked_s, pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret depends on it
 
 
 def _with_what_lacks(failure: Failed, operation: HttpOperation) -> Failed:
@@ -263,11 +267,3 @@ def _lateness(sendings: Sendings) -> str:
     if sendings.is_half_answered:
         return "an answer began, and did not end in time"
     return f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
-
-
-def _with_query(target: str, pairs: str) -> str:
-    return f"{target}{'&' if '?' in target else '?'}{pairs}" if pairs else target
-
-
-def _proxy_of(gateway: Gateway) -> Destination | None:
-    return None if gateway.proxy is None else parse_url(gateway.proxy).destination

@@ -13,7 +13,7 @@ from portbook.executors.link_header import links_of
 from portbook.executors.upstream_errors import failure_of_status, upstream_failed
 from portbook.model import JSON, ApiAnswer
 from portbook.net.http_connection import Response
-from portbook.tools.media_types import BINARY_TYPE, essence
+from portbook.tools.media_types import BINARY_TYPE, essence, is_json
 from portbook.tools.operation import HttpOperation
 
 __all__ = ["answer_beside", "result_of", "retry_after_s"]
@@ -45,7 +45,8 @@ def result_of(response: Response, operation: HttpOperation, *, gives_error_body:
     try:
         if operation.gives_content:
             return content_of(response.body, sent)
-        return value_of_body(response.body, sent, may_be_binary=operation.accepts(BINARY_TYPE))
+        may_be_binary = not is_json(sent) and operation.accepts(BINARY_TYPE)
+        return value_of_body(response.body, sent, may_be_binary=may_be_binary)
     except NotDecoded as why:
         raise upstream_failed(str(why), status) from None
 

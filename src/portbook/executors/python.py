@@ -38,26 +38,37 @@ class PythonExecutor:
         """
         spec, function = tool.spec, tool.spec.function
         assert function is not None
+        takes_context = spec.takes_context
         if spec.is_async:
-            run = self._run_async_with_context if spec.takes_context else self._run_async
-        elif spec.is_inline:
-            run = _run_inline_with_context if spec.takes_context else _run_inline
-        else:
-            run = self._run_in_thread_with_context if spec.takes_context else self._run_in_thread
-        return partial(run, function)
+            return self._in_task(function, takes_context=takes_context)
+        if spec.is_inline:
+            return _inline(function, takes_context=takes_context)
+        return self._in_thread(function, takes_context=takes_context)
 
-    def _run_async(self, function: _Function, arguments: JSONObject, run: Run) -> Any:
-        return self._tasks.run(function(arguments), run.timeout_ms / 1000)
+    # Functions, and not partial ones: Python calls those in half the steps.
 
-    def _run_async_with_context(self, function: _Function, arguments: JSONObject, run: Run) -> Any:
-        within = _within(run, function, arguments)
-        return self._tasks.run(within, run.timeout_ms / 1000, partial(_is_waiting, run))
+    def _in_task(self, function: _Function, *, takes_context: bool) -> Start:
+        run_task = self._tasks.run
 
-    def _run_in_thread(self, function: _Function, arguments: JSONObject, run: Run) -> Any:
-        return self._workers.run(function, arguments, run.timeout_ms / 1000)
+        def start(arguments: JSONObject, run: Run) -> Any:
+            return run_task(function(arguments), run.timeout_ms / 1000)
 
-    def _run_in_thread_with_context(self, function: _Function, arguments: JSONObject, run: Run) -> Any:
-        return self._workers.run(_with_context(function, run), arguments, run.timeout_ms / 1000)
+        def start_with_context(arguments: JSONObject, run: Run) -> Any:
+            within = _within(run, function, arguments)
+            return run_task(within, run.timeout_ms / 1000, partial(_is_waiting, run))
+
+        return start_with_context if takes_context else start
+
+    def _in_thread(self, function: _Function, *, takes_context: bool) -> Start:
+        run_in_thread = self._workers.run
+
+        def start(arguments: JSONObject, run: Run) -> Any:
+            return run_in_thread(function, arguments, run.timeout_ms / 1000)
+
+        def start_with_context(arguments: JSONObject, run: Run) -> Any:
+            return run_in_thread(_with_context(function, run), arguments, run.timeout_ms / 1000)
+
+        return start_with_context if takes_context else start
 
     def close(self) -> None:
         """Let the worker threads end."""
@@ -88,14 +99,13 @@ async def _within(run: Run, function: _Function, arguments: JSONObject) -> Any:
     return await function(arguments)
 
 
-def _run_inline(function: _Function, arguments: JSONObject, run: Run) -> Any:
-    try:
-        return function(arguments)
-    except Exception:
-        raise
-    except BaseException as error:  # noqa: BLE001 - no exception of a tool may end the server
-        raise ToolExit(error) from None
+def _inline(function: _Function, *, takes_context: bool) -> Start:
+    def start(arguments: JSONObject, run: Run) -> Any:
+        try:
+            return (_with_context(function, run) if takes_context else function)(arguments)
+        except Exception:
+            raise
+        except BaseException as error:  # noqa: BLE001 - no exception of a tool may end the server
+            raise ToolExit(error) from None
 
-
-def _run_inline_with_context(function: _Function, arguments: JSONObject, run: Run) -> Any:
-    return _run_inline(_with_context(function, run), arguments, run)
+    return start

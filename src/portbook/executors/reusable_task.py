@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from asyncio import current_task
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Coroutine, Generator
 from typing import Any, Final
 
 from portbook.exception_place import ToolExit
@@ -33,23 +32,6 @@ class ReusableTask:
         self._waiting_for: Any = None
         self.task: Any = start_now(self._run(), _NAME, self.context)
         self._log_if_lost(is_in_use=False)
-
-    def step(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Take the first step of `coroutine` as if the task took it; return what it waits for.
-
-        Raises `StopIteration` with its result where it does not wait, and what it raises.
-        """
-        loop, task = self.loop, self.task
-        around = current_task(loop)
-        if around is not None:
-            _leave_task(loop, around)
-        _enter_task(loop, task)
-        try:
-            return self.context.run(coroutine.send, None)
-        finally:
-            _leave_task(loop, task)
-            if around is not None:
-                _enter_task(loop, around)
 
     def run_on(self, coroutine: Coroutine[Any, Any, Any], waiting_for: Any) -> asyncio.Task[Any]:
         """Return the task, which takes all further steps of `coroutine`."""
@@ -103,8 +85,3 @@ class _FurtherSteps:
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return self._reusable.further_steps()
-
-
-# asyncio documents both, for tasks that are not its own.
-_enter_task: Final[Callable[[Any, Any], None]] = asyncio.tasks._enter_task  # noqa: SLF001
-_leave_task: Final[Callable[[Any, Any], None]] = asyncio.tasks._leave_task  # noqa: SLF001

@@ -10,7 +10,9 @@ from typing import Any, Final, cast
 
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
+from portbook.tools.client_capabilities import known_capabilities
 from portbook.upstreams.answer_checks import BadAnswer, RpcError
 from portbook.upstreams.request_meta import without_reserved
 from portbook.upstreams.transport import ConnectionLost, NotSent
@@ -30,16 +32,17 @@ _MISSING: Final = REASONS[Reason.MISSING_CAPABILITY].mcp.code_in("")
 def result_in(result: JSONObject, tool: Tool) -> Any:
     """Return what the pipeline takes as the result of `tool`.
 
-    Raises `Failed` where the tool reports an error, or the file of a skill is not the one that was listed.
+    Raises `Failed` where the tool reports an error, the content is none although nothing was checked, or the
+    file of a skill is not the one that was listed.
     """
     kind = tool.spec.kind
     if kind == "resource":
-        return _contents(cast("list[JSONObject]", result["contents"]), tool)
+        return _contents(_objects(result, "contents"), tool)
     if kind == "prompt":
-        return result["messages"]
+        return _objects(result, "messages")
     if kind == "completion":
-        return result["completion"]
-    content = cast("list[JSONObject]", result.get("content") or [])
+        return result.get("completion")
+    content = _objects({"content": [], **result}, "content")
     if result.get("isError") is True:
         raise _tool_error(content)
     whole: JSONObject = {"content": cast("JSON", content)}
@@ -47,6 +50,13 @@ def result_in(result: JSONObject, tool: Tool) -> Any:
         whole["structuredContent"] = result["structuredContent"]
     meta = without_reserved(result.get("_meta"))
     return {**whole, "_meta": meta} if meta else whole
+
+
+def _objects(result: JSONObject, member: str) -> list[JSONObject]:
+    found = result.get(member)
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise Failed(Reason.BAD_RESULT, (Finding(f"/{member}", "must be a list of objects", "type", ""),))
+    return cast("list[JSONObject]", found)
 
 
 def _contents(contents: list[JSONObject], tool: Tool) -> list[JSONObject]:
@@ -58,10 +68,12 @@ def _contents(contents: list[JSONObject], tool: Tool) -> list[JSONObject]:
     return contents
 
 
-def ending_by(error: RpcError | BadAnswer | NotSent | ConnectionLost, tool: Tool) -> Ending:
+def ending_by(
+    error: RpcError | BadAnswer | NotSent | ConnectionLost, tool: Tool, revision: Revision
+) -> Ending:
     """Return the ending of a call without a usable answer: `Refused` only if nothing of it was sent."""
     if isinstance(error, RpcError):
-        return _rpc_failure(error, tool)
+        return _rpc_failure(error, tool, revision)
     if isinstance(error, BadAnswer):
         return Failed(Reason.BAD_RESULT, error.findings)
     if isinstance(error, NotSent):
@@ -69,16 +81,18 @@ def ending_by(error: RpcError | BadAnswer | NotSent | ConnectionLost, tool: Tool
     return Failed(Reason.UPSTREAM_ERROR, happened=str(error))
 
 
-def _rpc_failure(error: RpcError, tool: Tool) -> Failed:
+def _rpc_failure(error: RpcError, tool: Tool, revision: Revision) -> Failed:
     """Return the failure of a call that its server answered with a JSON-RPC error.
 
-    To our client it is no error of the protocol: that one is between the server and us.
+    To our client it is no error of the protocol: that one is between the server and us. What the client
+    lacks is said in our words: an error of ours has none of the server's.
     """
     if tool.spec.kind == "resource" and error.code in _NOT_FOUND:
         return Failed(Reason.UNKNOWN_RESOURCE, note=f"the server answered with the error {error.code}")
-    if error.code == _MISSING and isinstance(error.data, dict):
-        lacking = {"requiredCapabilities": error.data.get("requiredCapabilities")}
-        return Failed(Reason.MISSING_CAPABILITY, details=lacking)
+    if error.code == _MISSING and not revision.has_handshake and isinstance(error.data, dict):
+        lacking = known_capabilities(error.data.get("requiredCapabilities"))
+        if lacking:
+            return Failed(Reason.MISSING_CAPABILITY, details={"requiredCapabilities": lacking})
     details = {"upstream_code": error.code, "detail": error.words[:_MAX_WORDS]}
     happened = f"it answered with the error {error.code}"
     return Failed(Reason.UPSTREAM_ERROR, happened=happened, details=details)

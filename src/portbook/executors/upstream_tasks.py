@@ -13,10 +13,11 @@ from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from portbook.errors import Failed, Reason
+from portbook.executors.task_states import asked_in, require_state, result_of_state
 from portbook.model import JSON, Client, JSONObject, Run
 from portbook.protocol.methods import method_of
 from portbook.tools.upstream_entry import UpstreamEntry
-from portbook.upstreams.answer_checks import BadAnswer, RpcError
+from portbook.upstreams.answer_checks import BadAnswer
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.request_meta import meta_for
 from portbook.upstreams.running_call import RunningCall
@@ -52,19 +53,20 @@ async def follow_task(
     loop = asyncio.get_running_loop()
     until = loop.time() + timeout_s
     try:
+        require_state(state)
         while state.get("status") in ("working", "input_required"):
             if state.get("status") == "input_required":
-                requests = cast("dict[str, JSONObject]", state.get("inputRequests") or {})
-                answers = cast("JSON", await ask(requests))
+                answers = cast("JSON", await ask(asked_in(connection, state)))
                 until = loop.time() + timeout_s  # a person may take long to answer
                 await _request(connection, "tasks/update", task, meta, {"inputResponses": answers})
             _require_time(until)
             await asyncio.sleep(_pause_s(state))
             state = await _request(connection, "tasks/get", task, meta)
+            require_state(state)
     except BaseException:
         connection.request_aside("tasks/cancel", {"taskId": task, "_meta": meta})
         raise
-    return _ending(state)
+    return result_of_state(connection, state)
 
 
 def runs_as_task(entry: UpstreamEntry, connection: UpstreamConnection) -> bool:
@@ -110,13 +112,3 @@ async def _request(
     connection: UpstreamConnection, method: str, task: str, meta: JSONObject, more: JSONObject | None = None
 ) -> JSONObject:
     return await connection.request(method, {"taskId": task, **(more or {}), "_meta": meta}, _REQUEST_S)
-
-
-def _ending(state: JSONObject) -> JSONObject:
-    """Return the result of a task that has ended. Raises `RpcError` or `Failed` where it has none."""
-    result, error = state.get("result"), state.get("error")
-    if state.get("status") == "completed" and isinstance(result, dict):
-        return {"resultType": "complete", **result}
-    if isinstance(error, dict) and type(code := error.get("code")) is int:
-        raise RpcError(code, str(error.get("message", "")), error.get("data"))
-    raise Failed(Reason.UPSTREAM_ERROR, happened="its task ended without a result")

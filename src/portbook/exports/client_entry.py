@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from portbook.exports.client_forms import ClientRow, Shape
+from portbook.exports.client_table import EntryStyle, KnownClient
 from portbook.model import JSON, JSONObject
+from portbook.net.destinations import BadDestination, parse_destination
 
 __all__ = ["KEY_VARIABLE", "ClientEntry", "ConnectedServer", "NotForClient", "StartedServer", "entry_for"]
 
@@ -56,71 +57,81 @@ class ClientEntry:
     left_to_person: tuple[str, ...]
 
 
-def entry_for(client: ClientRow, server: StartedServer | ConnectedServer) -> ClientEntry:
+def _require_address(url: str) -> None:
+    try:
+        parse_destination(url)
+    except BadDestination as error:
+        raise NotForClient(f"--url: {error}; write it as http://127.0.0.1:8765/mcp") from None
+
+
+def entry_for(client: KnownClient, server: StartedServer | ConnectedServer) -> ClientEntry:
     """Return the entry of `server` in the form of `client`.
 
-    Raises `NotForClient` where the client cannot connect to an address.
+    Raises `NotForClient` where the client cannot connect to an address, or it is none.
     """
-    if isinstance(server, ConnectedServer) and client.url is None:
+    if isinstance(server, ConnectedServer) and not client.style.urls:
         raise NotForClient(f"{client.title} only starts commands; leave out --url")
-    entry = _SHAPES[client.shape](client, server)
-    document: JSON = [{"name": server.name, **entry}] if client.shape == "continue" else {server.name: entry}
-    for key in reversed(client.keys):
+    if isinstance(server, ConnectedServer):
+        _require_address(server.url)
+    entry = _SHAPES.get(client.name, _plain)(client, server)
+    if client.style.has_name:
+        entry = {"name": server.name, **entry}
+    document: JSON = [entry] if client.name == "continue" else {server.name: entry}
+    for key in reversed(client.path):
         document = {key: document}
     whole = cast("JSONObject", document) | _inputs(client, server)
-    refers = client.variable is not None or client.shape == "goose"
+    refers = client.style.variable is not None or client.name == "goose"
     is_open = bool(server.variables) and not refers
     return ClientEntry(whole, _WRITERS[client.form](whole), tuple(server.variables) if is_open else ())
 
 
-def _referred(client: ClientRow, names: Sequence[str]) -> dict[str, JSON]:
+def _referred(client: KnownClient, names: Sequence[str]) -> dict[str, JSON]:
     """Return the variables as members of an environment; none where the client cannot refer to them."""
-    if client.variable is None:
-        return {}
-    return {name: client.variable.replace("%s", name) for name in names}
+    variable = client.style.variable
+    return {} if variable is None else {name: variable.replace("%s", name) for name in names}
 
 
-def _headers(client: ClientRow, server: ConnectedServer) -> JSONObject:
+def _headers(client: KnownClient, server: ConnectedServer) -> JSONObject:
     referred = _referred(client, server.variables).get(KEY_VARIABLE)
     return {} if referred is None else {"Authorization": f"Bearer {referred}"}
 
 
-def _plain(client: ClientRow, server: StartedServer | ConnectedServer) -> JSONObject:
+def _plain(client: KnownClient, server: StartedServer | ConnectedServer) -> JSONObject:
+    style = client.style
     if isinstance(server, ConnectedServer):
-        assert client.url is not None
-        return {**client.remote, client.url: server.url} | _if_any("headers", _headers(client, server))
-    program, *arguments = server.command
-    found: JSONObject = {**client.local, "command": program, "args": [*arguments]}
-    return found | _if_any("env", _referred(client, server.variables))
+        address: JSONObject = {**style.remote, style.urls[0]: server.url}
+        return address | _if_any(style.headers, _headers(client, server))
+    return _started(style, server.command) | _if_any(style.env, _referred(client, server.variables))
 
 
-def _codex(client: ClientRow, server: StartedServer | ConnectedServer) -> JSONObject:
+def _started(style: EntryStyle, command: Sequence[str]) -> JSONObject:
+    program, *arguments = command
+    if style.args is None:
+        return {**style.local, style.command: [program, *arguments]}
+    return {**style.local, style.command: program, style.args: [*arguments]}
+
+
+def _codex(client: KnownClient, server: StartedServer | ConnectedServer) -> JSONObject:
     """Codex takes names of variables, for the token and for what a command sees."""
     if isinstance(server, StartedServer):
-        program, *arguments = server.command
-        found: JSONObject = {"command": program, "args": [*arguments]}
+        found = _started(client.style, server.command)
         if server.variables:
             found["env_vars"] = [*server.variables]
         return found
     return {"url": server.url, **({"bearer_token_env_var": KEY_VARIABLE} if server.has_key else {})}
 
 
-def _goose(client: ClientRow, server: StartedServer | ConnectedServer) -> JSONObject:
+def _goose(client: KnownClient, server: StartedServer | ConnectedServer) -> JSONObject:
     """Goose asks for the values of `env_keys` itself, and keeps them in the keyring."""
-    found: JSONObject = {"name": server.name, "enabled": True, "timeout": 300}
-    if isinstance(server, StartedServer):
-        program, *arguments = server.command
-        found |= {**client.local, "cmd": program, "args": [*arguments]}
-    else:
-        found |= {**client.remote, "uri": server.url}
-        if server.has_key:
-            found["headers"] = {"Authorization": f"Bearer ${KEY_VARIABLE}"}
+    found = _plain(client, server)
+    if isinstance(server, ConnectedServer) and server.has_key:
+        found["headers"] = {"Authorization": f"Bearer ${KEY_VARIABLE}"}
     if server.variables:
         found["env_keys"] = [*server.variables]
     return found
 
 
-def _continue(client: ClientRow, server: StartedServer | ConnectedServer) -> JSONObject:
+def _continue(client: KnownClient, server: StartedServer | ConnectedServer) -> JSONObject:
     found = _plain(client, server)
     headers = found.pop("headers", None)
     if headers is not None:
@@ -128,26 +139,17 @@ def _continue(client: ClientRow, server: StartedServer | ConnectedServer) -> JSO
     return found
 
 
-def _opencode(client: ClientRow, server: StartedServer | ConnectedServer) -> JSONObject:
-    if isinstance(server, ConnectedServer):
-        return _plain(client, server) | {"enabled": True}
-    found: JSONObject = {**client.local, "command": [*server.command], "enabled": True}
-    return found | _if_any("environment", _referred(client, server.variables))
-
-
-_SHAPES: Final[Mapping[Shape, Callable[[ClientRow, StartedServer | ConnectedServer], JSONObject]]] = {
-    "plain": _plain,
-    "vscode": _plain,
+# The clients that differ in more than the names of members.
+_SHAPES: Final[Mapping[str, Callable[[KnownClient, StartedServer | ConnectedServer], JSONObject]]] = {
     "codex": _codex,
     "goose": _goose,
     "continue": _continue,
-    "opencode": _opencode,
 }
 
 
-def _inputs(client: ClientRow, server: StartedServer | ConnectedServer) -> JSONObject:
+def _inputs(client: KnownClient, server: StartedServer | ConnectedServer) -> JSONObject:
     """Return the questions of VS Code, which asks once and keeps the answers as secrets."""
-    if client.shape != "vscode" or not server.variables:
+    if client.name != "vscode" or not server.variables:
         return {}
     asked: list[JSON] = [
         {"type": "promptString", "id": name, "description": name, "password": True}

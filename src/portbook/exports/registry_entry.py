@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
+from portbook.exports.published_bundle import PublishedBundle
 from portbook.model import JSONObject
+from portbook.net.destinations import BadDestination, parse_destination
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["BadEntry", "PublishedBundle", "PyPIPackage", "RegistryEntry", "Remote"]
+__all__ = ["BadEntry", "PyPIPackage", "RegistryEntry", "Remote"]
 
 _SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
@@ -66,27 +67,6 @@ class PyPIPackage:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedBundle:
-    """A desktop bundle at an address, and the digest of its bytes."""
-
-    url: str
-    sha256: str
-
-    def entry(self, version: str) -> JSONObject:
-        """Return the bundle as a package; its own manifest asks for the secrets.
-
-        Raises `BadEntry` where the address cannot be fetched from anywhere.
-        """
-        return {
-            "registryType": "mcpb",
-            "identifier": _https(self.url, "--bundle-url"),
-            "version": version,
-            "fileSha256": self.sha256,
-            "transport": {"type": "stdio"},
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Remote:
     """A server that runs already, and whether it needs a key."""
 
@@ -133,7 +113,7 @@ class RegistryEntry:
         if self.pypi is not None:
             packages.append(self.pypi.entry(self.version, self.variables))
         if self.bundle is not None:
-            packages.append(self.bundle.entry(self.version))
+            packages.append(_bundle(self.bundle, self.version))
         if not packages and self.remote is None:
             raise BadEntry("say where the server comes from: --pypi, --bundle-url with --bundle, or --remote")
         found: JSONObject = {"$schema": _SCHEMA, "name": self.name}
@@ -159,6 +139,25 @@ class RegistryEntry:
             raise BadEntry("--version: write one version, such as 1.2.0, and no range")
 
 
+def _bundle(bundle: PublishedBundle, version: str) -> JSONObject:
+    """Return the bundle as a package; its own manifest asks for the secrets.
+
+    Raises `BadEntry` where the address cannot be fetched from anywhere, or the bundle is another release.
+    """
+    if bundle.version != version:
+        raise BadEntry(
+            f"--bundle: it is of version {bundle.version[:40]!r}, and the entry of {version!r}; "
+            "make the bundle again, or correct --version"
+        )
+    return {
+        "registryType": "mcpb",
+        "identifier": _https(bundle.url, "--bundle-url"),
+        "version": version,
+        "fileSha256": bundle.sha256,
+        "transport": {"type": "stdio"},
+    }
+
+
 def _variables(names: tuple[str, ...]) -> JSONObject:
     if not names:
         return {}
@@ -166,14 +165,15 @@ def _variables(names: tuple[str, ...]) -> JSONObject:
 
 
 def _repository(url: str) -> JSONObject:
-    host = urlsplit(_https(url, "--repository")).hostname or ""
+    host = parse_destination(_https(url, "--repository")).host
     return {"url": url, "source": _HOSTS.get(host, host)}
 
 
 def _https(url: str, option: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme != "https" or not parts.hostname or any(each.isspace() for each in url):
+    try:
+        destination = parse_destination(url)
+    except BadDestination as error:
+        raise BadEntry(f"{option}: write an address that others can reach, https://…: {error}") from None
+    if destination.scheme != "https":
         raise BadEntry(f"{option}: write an address that others can reach: https://…")
-    if parts.username is not None or parts.password is not None:
-        raise BadEntry(f"{option}: an entry is public; leave the password out of the address")
     return url

@@ -8,9 +8,10 @@ from typing import Final, cast
 
 from portbook.errors import Failed, Reason
 from portbook.mcp.notifications import Notifications
-from portbook.mcp.outlet import Outlet
+from portbook.mcp.outlet import Emit, Outlet
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
+from portbook.schema.engine import SchemaViolation
 
 __all__ = ["ClientRequests"]
 
@@ -24,8 +25,10 @@ _MAX_OPEN: Final = 64
 class ClientRequests:
     """The open requests of one connection."""
 
-    def __init__(self, notifications: Notifications) -> None:
+    def __init__(self, notifications: Notifications, emit: Emit) -> None:
+        """Write with `notifications`; `emit` sends what belongs to no call."""
         self._notifications = notifications
+        self._emit = emit
         self._open: dict[str, tuple[str, Revision, asyncio.Future[JSONObject]]] = {}
         self._prefix = ""
         self._count = 0
@@ -44,7 +47,7 @@ class ClientRequests:
         answer: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
         self._open[identifier] = (cast("str", request["method"]), revision, answer)
         try:
-            outlet.send(self._notifications.request(identifier, request, revision))
+            outlet.send(self._written(identifier, request, revision))
             async with asyncio.timeout(_ANSWER_S):
                 return await answer
         except TimeoutError:
@@ -55,6 +58,12 @@ class ClientRequests:
             raise
         finally:
             self._open.pop(identifier, None)
+
+    def _written(self, identifier: str, request: JSONObject, revision: Revision) -> bytes:
+        try:
+            return self._notifications.request(identifier, request, revision)
+        except SchemaViolation:
+            raise _no_answer(f"{revision.name}, which the client speaks, does not allow it") from None
 
     def settle(self, message: JSONObject) -> bool:
         """Accept a response; return whether it answers an open request.
@@ -77,6 +86,11 @@ class ClientRequests:
         else:
             answer.set_exception(_no_answer("the client's answer breaks its contract"))
         return True
+
+    def notify(self, method: str, params: JSONObject, revision: Revision) -> None:
+        """Send a notification that belongs to no call, if the client is still there."""
+        if not self._is_closed:
+            self._emit(self._notifications.notification(method, params, revision), lambda: True)
 
     def close(self) -> None:
         """Fail every open request: the client has disconnected."""

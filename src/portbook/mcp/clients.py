@@ -23,6 +23,7 @@ from portbook.tools.client_capabilities import missing_for
 __all__ = ["LiveClient", "RoundClient"]
 
 _META_LEVEL: Final = "io.modelcontextprotocol/logLevel"
+_COMPLETE: Final = "notifications/elicitation/complete"
 
 IsUsable = Callable[[str, JSONObject], bool]
 
@@ -85,7 +86,7 @@ class LiveClient:
         Raises `Failed` where the client lacks a capability, or an answer is unusable.
         """
         for request in requests.values():
-            self._require(request)
+            self.require(request)
         self._waiting += 1
         try:
             async with asyncio.TaskGroup() as group:
@@ -116,10 +117,16 @@ class LiveClient:
         """Close the stream that the client waits on, if it can resume for the answer."""
         self._outlet.let_go()
 
+    def complete_elicitation(self, identifier: str) -> None:
+        """Tell the client that its user is done with a page, even after the call has ended."""
+        if method_of(_COMPLETE, self._revision.name) is not None:
+            self._client_requests.notify(_COMPLETE, {"elicitationId": identifier}, self._revision)
+
     async def _ask(self, request: JSONObject) -> JSONObject:
         return await self._client_requests.ask(request, self._revision, self._outlet)
 
-    def _require(self, request: JSONObject) -> None:
+    def require(self, request: JSONObject) -> None:
+        """Check that the client can be asked. Raises `Failed` where it cannot."""
         if self.lacks(request) is not None:
             why = f"the client does not offer {request['method']}"
             if not self._outlet.reaches_client:
@@ -237,3 +244,6 @@ class RoundClient:
 
     def let_go(self) -> None:
         """Do nothing: without a session there is no stream to resume."""
+
+    def complete_elicitation(self, identifier: str) -> None:
+        """Do nothing: this era asks again in place of being told."""

@@ -18,16 +18,15 @@ from functools import partial
 from typing import Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
-from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
+from portbook.dialects.request_meta import context_of, controls_of
 from portbook.envelope.controls import CONTROLS
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import ClientLink, McpExchange, McpParts, bound_to
-from portbook.mcp.handlers import Asked, Handlers
+from portbook.mcp.handlers import Asked, Handler, Handlers, TaskStore
 from portbook.mcp.notifications import Mode, Notifications, first_of
 from portbook.mcp.results import Results
 from portbook.mcp.rounds import Carried, StateCodec, carried_by
 from portbook.mcp.server_info import About
-from portbook.mcp.task_methods import TaskDesk
 from portbook.model import (
     JSON,
     NO_CONTEXT,
@@ -54,6 +53,10 @@ from portbook.wire.trace_context import trace_of
 __all__ = ["McpDialect", "Mode"]
 
 _NO_META: Final[JSONObject] = {}  # never written to
+
+# A longer method is no method of MCP, and is not recorded.
+_MAX_METHOD: Final = 128
+
 _UNUSABLE: Final = Id(b"null", is_present=True, problem="unusable")
 
 # The methods that run something, and what they run.
@@ -93,7 +96,7 @@ class McpDialect:
         validator: SchemaValidator,
         *,
         states: StateCodec,
-        desk: TaskDesk,
+        desk: TaskStore,
         about: About | None = None,
         incoming: Mode = "enforce",
         outgoing: Mode = "enforce",
@@ -105,7 +108,8 @@ class McpDialect:
         self._incoming: Mode = incoming
         self._warn = warn
         results = Results(validator, outgoing, warn)
-        self._handlers = Handlers(catalog, results.is_listable, desk, about or About()).handlers
+        handlers = Handlers(catalog, results.is_listable, desk, about or About())
+        self._handlers, self._of_tasks = handlers.handlers, handlers.of_tasks
         self.notifications = Notifications(validator, outgoing, warn)
         self._served: dict[tuple[str, str], _ServedMethod] = {}
         self._parts = McpParts(results, states, self.notifications)
@@ -191,7 +195,9 @@ class McpDialect:
             served = _ServedMethod(is_extension=True)
         else:
             # An older revision may have a different method with the name of an extension's.
-            is_answered = method in self._handlers and method not in EXTENSIONS
+            is_answered = method in (self._of_tasks if revision.has_task_requests else ()) or (
+                method in self._handlers and method not in EXTENSIONS
+            )
             is_served = is_answered or (method in _GOVERNED and self._serves(_GOVERNED[method]))
             if known is None or known.sender is Sender.SERVER or not (is_served or known.is_notification):
                 return None  # not kept: a client can make up any number of methods
@@ -247,54 +253,61 @@ class McpDialect:
             called = tool.spec.name
         else:
             called, arguments = self._named(kind, params)
+        wish = NO_WISH if kind == "tool" else None
         if kind == "tool" and called is not None and called != name:
             params = {**params, "name": called}  # the same call, whichever of its names the tool is called by
-        controls, wish, trace = NO_CONTROLS, NO_WISH, None
+        context, approval, wait_ms, trace = NO_CONTEXT, None, 0, None
         carried: Carried | None = None
         if meta:
             controls = controls_of(meta)
-            if not CONTROLS.isdisjoint(meta):
+            context, approval, wait_ms = context_of(controls), controls.approval, controls.wait_ms
+            if wish is not None and not CONTROLS.isdisjoint(meta):
                 wish = EnvelopeRequest(meta)
-        if "traceparent" in meta or arrival.traceparent:
+        if arrival.traceparent or (meta and "traceparent" in meta):
             trace = _trace(meta, arrival)
         if not revision.has_handshake and flaw is None and kind in _ROUNDS and not _CARRY.isdisjoint(params):
             bound = partial(bound_to, method, called, arguments, arrival.key)
             try:
                 carried = carried_by(params, bound, self._parts.states)
+                approval = approval or carried.approval
             except Refused as refusal:
                 flaw = refusal
         call = Call(  # by position: keyword arguments would double the cost
             arrival,
-            method if 0 < len(method) <= 128 else None,
+            method if flaw is None or 0 < len(method) <= _MAX_METHOD else None,
             called,
             arguments,
             0 if kind is None else len(rewritten_bytes(arguments)),
-            NO_CONTEXT if controls is NO_CONTROLS else context_of(controls),
+            context,
             trace,
             None,
             flaw,
             revision.name,
             None,
-            controls.approval or (None if carried is None else carried.approval),
-            controls.wait_ms,
+            approval,
+            wait_ms,
             kind or "tool",
-            wish if kind == "tool" else None,
+            wish,
         )
         answer = None
-        if kind is None and (handler := self._handlers.get(method)) is not None:
+        if kind is None and (handler := self._handler_of(method, revision)) is not None:
             answer = partial(handler, Asked(params, revision, link.session, fingerprint(arrival.key)))
         exchange = McpExchange(call, self._parts, link, method, params, revision, identifier, carried, answer)
         if meta and (token := meta.get("progressToken")) is not None:
             exchange.report_under(token)
         return exchange
 
+    def _handler_of(self, method: str, revision: Revision) -> Handler | None:
+        of_tasks = self._of_tasks.get(method) if revision.has_task_requests else None
+        return of_tasks or self._handlers.get(method)
+
     def _named(self, kind: Kind | None, params: JSONObject) -> tuple[str | None, JSONObject]:
         """Return the name that a request calls, if it is a possible one, and the arguments."""
         name, arguments = params.get("name"), params.get("arguments")
-        if not isinstance(arguments, dict):
+        if type(arguments) is not dict:
             arguments = {}
         if kind == "tool":
-            found = self._by_any_name.get(name) if isinstance(name, str) else None
+            found = self._by_any_name.get(name) if type(name) is str else None
             if found is not None:
                 return found.spec.name, arguments
             if isinstance(name, str):

@@ -8,11 +8,11 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes, rewritten_bytes
 from portbook.dialects.exchange import Exchange
-from portbook.errors import Ending, Failed, Reason, Refused
+from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.errors import META_REDACTED, told_to_model
@@ -21,6 +21,7 @@ from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Emit, Outlet
 from portbook.mcp.results import LARGE, Results, with_meta, writable
 from portbook.mcp.rounds import Carried, StateCodec
+from portbook.mcp.tools import has_tasks
 from portbook.model import (
     JSON,
     Answer,
@@ -41,6 +42,9 @@ from portbook.protocol.session import Session
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_frame
+
+if TYPE_CHECKING:
+    from portbook.mcp.task_client import TaskClient
 
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
@@ -107,7 +111,7 @@ class McpExchange(Exchange):
         self._carried = carried
         self.handler = handler
         self.report = None
-        self._client: LiveClient | RoundClient | None = None
+        self._client: LiveClient | RoundClient | TaskClient | None = None
         self.outlet: Outlet | None = None
         """The way to the client while the call runs, once something used it."""
         self.is_over = False
@@ -146,14 +150,19 @@ class McpExchange(Exchange):
         """Return whether the call may continue as a task."""
         return self.method == "tools/call" and not self.revision.has_handshake and declares(self.meta, TASKS)
 
-    def client(self) -> LiveClient | RoundClient | None:
+    @property
+    def wants_task(self) -> bool:
+        """Return whether the client asked for a task, as 2025-11-25 does."""
+        is_asked = self.method == "tools/call" and isinstance(self.params.get("task"), dict)
+        return is_asked and self.revision.has_task_requests
+
+    def client(self) -> LiveClient | RoundClient | TaskClient | None:
         """Return the client, where a tool can reach it. From any thread."""
         if self._client is None and self.call.kind != "completion":
             link, outlet, notifications = self._link, self.way_out(), self._parts.notifications
             if self.revision.has_handshake:
-                self._client = LiveClient(
-                    link.session, self.revision, outlet, link.client_requests, notifications
-                )
+                live = LiveClient(link.session, self.revision, outlet, link.client_requests, notifications)
+                self._client = _with_task(live) if self.wants_task else live
             else:
                 self._client = RoundClient(self.meta, self.carried, self.revision, outlet, notifications)
         return self._client
@@ -193,7 +202,11 @@ class McpExchange(Exchange):
         Raises `Refused` where they differ, or where the client does not know tasks that the tool requires.
         """
         spec = tool.spec
-        if self.revision.has_handshake or spec.kind != "tool":
+        if self.revision.has_handshake:
+            if "task" in self.params and self.wants_task:
+                self._begin_task(tool)
+            return
+        if spec.kind != "tool":
             return
         headers = self.call.arrival.headers
         if headers is not None and tool.marks:
@@ -205,6 +218,14 @@ class McpExchange(Exchange):
         client = self.client() if spec.task != "never" and spec.detaches else None
         if client is not None:
             client.detach()
+
+    def _begin_task(self, tool: Tool) -> None:
+        if not has_tasks(tool):
+            finding = Finding("/params/task", "the tool does not run as a task; leave it out", "task", "")
+            raise Refused(Reason.UNKNOWN_METHOD, (finding,))
+        client = self.client()
+        assert client is not None
+        client.detach()
 
     def seal(
         self,
@@ -294,6 +315,12 @@ class McpExchange(Exchange):
         if ending.reason is Reason.UNKNOWN_RESOURCE and isinstance(uri, str):
             return Refused(ending.reason, ending.findings, details={"uri": uri[:MAX_URI]})
         return ending
+
+
+def _with_task(live: LiveClient) -> TaskClient:
+    from portbook.mcp.task_client import TaskClient  # few clients ask for tasks
+
+    return TaskClient(live)
 
 
 def bound_to(method: str, name: str | None, arguments: JSONObject, key: str | None) -> JSON:

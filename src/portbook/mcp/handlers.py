@@ -6,7 +6,7 @@ They need a key like every call, and show only what that key may see. Pure: no I
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
@@ -18,6 +18,7 @@ from portbook.mcp.resources_and_prompts import described_prompt, described_resou
 from portbook.mcp.server_info import About, capabilities_of
 from portbook.mcp.skills import directory_of, skill_of, skills_of
 from portbook.mcp.task_methods import TaskDesk, task_answers
+from portbook.mcp.task_requests import OwnedTasks, task_request_answers
 from portbook.mcp.tools import described_tool
 from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.extensions import task_ids_of
@@ -26,7 +27,7 @@ from portbook.protocol.session import Session
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog, Tool
 
-__all__ = ["LISTEN", "Asked", "Handler", "Handlers"]
+__all__ = ["LISTEN", "Asked", "Handler", "Handlers", "TaskStore"]
 
 # The one method that is answered with a stream.
 LISTEN: Final = "subscriptions/listen"
@@ -48,11 +49,17 @@ class Asked(NamedTuple):
 Handler = Callable[[Asked, Caller], JSONObject]
 
 
+class TaskStore(TaskDesk, OwnedTasks, Protocol):
+    """Where tasks are, for both revisions that have them."""
+
+
 class Handlers:
     """Every method that is answered without running a tool."""
 
-    def __init__(self, catalog: Catalog, is_allowed: IsAllowed, desk: TaskDesk, about: About) -> None:
+    def __init__(self, catalog: Catalog, is_allowed: IsAllowed, desk: TaskStore, about: About) -> None:
         """Answer from `catalog`; `is_allowed` tells whether a listing may hold a description."""
+        self.of_tasks: dict[str, Handler] = task_request_answers(desk)
+        """Those of tasks in 2025-11-25, some of which have names that the extension uses for others."""
         self._catalog = catalog
         self._about = about
 
@@ -96,17 +103,22 @@ class Handlers:
             "protocolVersion": asked.revision.name,
             "capabilities": capabilities_of(self._catalog, asked.revision),
             "serverInfo": self._about.as_server(asked.revision),
-            **self._about.as_instructions(),
+            **self._about.as_instructions(lambda: self._servers_seen_by(caller)),
         }
 
     def _discover(self, asked: Asked, caller: Caller) -> JSONObject:
         result: JSONObject = {
             "supportedVersions": list(STATELESS_REVISIONS),
             "capabilities": capabilities_of(self._catalog, asked.revision),
-            **self._about.as_instructions(),
+            **self._about.as_instructions(lambda: self._servers_seen_by(caller)),
             "_meta": {_META_SERVER: self._about.as_server(asked.revision)},
         }
         return cached_by_all(result)
+
+    def _servers_seen_by(self, caller: Caller) -> set[str]:
+        """Return the MCP servers of which the caller sees something."""
+        entries = ((spec.upstream, spec.name) for spec in self._catalog.specs() if spec.is_on)
+        return {entry.server for entry, name in entries if entry and matches(caller.tools, name)}
 
     def _list(self, method: str) -> Handler:
         member, listing = self._listings[method]

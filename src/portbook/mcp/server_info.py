@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from portbook.mcp.tools import has_tasks
 from portbook.model import JSONObject
 from portbook.protocol.extensions import SKILLS, TASKS
 from portbook.protocol.revisions import Revision
@@ -11,6 +15,10 @@ from portbook.version import __version__
 
 __all__ = ["About", "capabilities_of"]
 
+# A model reads all of it with every conversation: as much of one server as explains it, and of all.
+_MAX_OF_ONE: Final = 8000
+_MAX_ALL: Final = 64_000
+
 
 class About(NamedTuple):
     """How the server introduces itself."""
@@ -19,15 +27,27 @@ class About(NamedTuple):
     title: str | None = None
     version: str = __version__
     instructions: str | None = None
+    of_servers: Callable[[], Mapping[str, str]] = dict
+    """Returns the approved instructions of the MCP servers behind us, by alias."""
 
     def as_server(self, revision: Revision) -> JSONObject:
         """Return `serverInfo` as a revision has it."""
         server: JSONObject = {"name": self.name, "version": self.version}
         return {**server, "title": self.title} if self.title and revision.has_titles else server
 
-    def as_instructions(self) -> JSONObject:
-        """Return the instructions, as a member of a result."""
-        return {} if self.instructions is None else {"instructions": self.instructions}
+    def as_instructions(self, seen: Callable[[], Collection[str]] = tuple) -> JSONObject:
+        """Return the instructions, ours and those of servers that the caller has `seen`, as a member."""
+        told = [] if self.instructions is None else [self.instructions]
+        of_servers = self.of_servers()
+        if of_servers:
+            aliases = seen()
+            told += [_under(alias, words) for alias, words in of_servers.items() if alias in aliases]
+        return {"instructions": "\n\n".join(told)[:_MAX_ALL]} if told else {}
+
+
+def _under(alias: str, words: str) -> str:
+    cut = words if len(words) <= _MAX_OF_ONE else words[:_MAX_OF_ONE] + "…"
+    return f"Tools of {alias}:\n{cut}"
 
 
 def capabilities_of(catalog: Catalog, revision: Revision) -> JSONObject:
@@ -39,6 +59,8 @@ def capabilities_of(catalog: Catalog, revision: Revision) -> JSONObject:
         capabilities["resources"] = {"listChanged": True, "subscribe": True}
     if catalog.has("completion") and revision.has_completions:
         capabilities["completions"] = {}
+    if revision.has_task_requests and any(has_tasks(tool) for tool in catalog.of("tool")):
+        capabilities["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     if not revision.has_handshake:
         extensions: JSONObject = {TASKS: {}}
         if catalog.has_skills:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from portbook.clock import Clock, until
-from portbook.errors import Failed, Reason, Refused
+from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.model import JSON, JSONObject
 
 __all__ = ["Task", "TaskBoard"]
@@ -41,6 +41,8 @@ class Task:
         self._status = "working"
         self._message: str | None = None
         self._ending: JSONObject = {}
+        self.failure: Ending | None = None
+        """Why it has no result, where it has failed."""
         self._open: dict[str, tuple[JSONObject, IsUsable, asyncio.Future[JSONObject]]] = {}
         self._watchers: list[Callable[[], None]] = []
 
@@ -102,10 +104,21 @@ class Task:
                 del self._open[key]
                 self._change()
 
-    def end(self, status: str, ending: JSONObject) -> None:
+    def questions(self) -> dict[str, JSONObject]:
+        """Return what it asks and nobody has answered yet."""
+        return {key: request for key, (request, _, _) in self._open.items()}
+
+    def refuse(self, key: str, failure: Failed) -> None:
+        """End a question without an answer."""
+        _, _, future = self._open.pop(key, (None, None, None))
+        if future is not None and not future.done():
+            future.set_exception(failure)
+            self._change()
+
+    def end(self, status: str, ending: JSONObject, failure: Ending | None = None) -> None:
         """Set its ending; a task that has ended does not change."""
         if not self.is_over:
-            self._status, self._ending = status, ending
+            self._status, self._ending, self.failure = status, ending, failure
             self._open.clear()
             self._change()
 
@@ -141,6 +154,7 @@ class TaskBoard:
         self._clock = clock
         self._draw = draw
         self._tasks: dict[str, Task] = {}
+        self._lets_end = False
         self._pruned_at = clock.tick()
 
     def make(self, bound: str) -> Task:
@@ -167,6 +181,11 @@ class TaskBoard:
         task = self._tasks.get(task_id)
         return task if task is not None and task.bound == bound else None
 
+    def of(self, bound: str) -> list[Task]:
+        """Return all tasks of a caller, the oldest first."""
+        self._prune()
+        return [task for task in self._tasks.values() if task.bound == bound]
+
     def read(self, task_id: str, bound: str) -> JSONObject | None:
         """Return the state of a task; None where the caller has no such task."""
         task = self.find(task_id, bound)
@@ -192,11 +211,16 @@ class TaskBoard:
         self._tasks |= moved
         return [task.running for task in moved.values() if task.running is not None and not task.is_over]
 
+    def let_end(self) -> None:
+        """From now on, let running tasks come to their end, rather than cancel them, before it is closed."""
+        self._lets_end = True
+
     async def close(self) -> None:
-        """Cancel running tasks, and wait until they are recorded."""
+        """Cancel running tasks, unless they may end, and wait until they are recorded."""
         running = [task.running for task in self._tasks.values() if task.running is not None]
         for task in self._tasks.values():
-            task.cancel()
+            if not self._lets_end:
+                task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
     def _prune(self) -> None:

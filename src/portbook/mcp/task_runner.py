@@ -7,7 +7,7 @@ from functools import partial
 from typing import cast
 
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.mcp.clients import RoundClient
+from portbook.mcp.clients import LiveClient
 from portbook.mcp.exchange import McpExchange
 from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.task_board import Task, TaskBoard
@@ -29,7 +29,8 @@ class TaskRunner(NamedTuple):
         """Return how a call ended, or the task that it continues as, `bound` to its caller."""
         loop = asyncio.get_running_loop()
         client = exchange.client()
-        assert isinstance(client, RoundClient)
+        assert client is not None
+        assert not isinstance(client, LiveClient)
         detached: asyncio.Future[Task] = loop.create_future()
 
         def detach() -> None:
@@ -50,7 +51,7 @@ class TaskRunner(NamedTuple):
         finally:
             client.on_detach = None  # an abandoned thread makes no task of a call that has ended
         task = client.task
-        if running.done():
+        if running.done() and (task is None or not exchange.wants_task):
             if task is not None:
                 self.tasks.drop(task)
             return running.result()
@@ -77,7 +78,8 @@ class TaskRunner(NamedTuple):
             except Refused:  # nested more deeply than the parser allows
                 outcome = Failed(Reason.BAD_RESULT)
             else:
-                task.end("completed", {"result": result})
+                is_failed = exchange.wants_task and isinstance(result, dict) and result.get("isError") is True
+                task.end("failed" if is_failed else "completed", {"result": result})
                 return
         assert isinstance(outcome, Ending)
-        task.end("failed", {"error": cast("JSON", exchange.error_of(outcome))})
+        task.end("failed", {"error": cast("JSON", exchange.error_of(outcome))}, outcome)

@@ -8,7 +8,7 @@ from portbook.protocol.revisions import Revision
 from portbook.tools.annotations import hints_by_effect
 from portbook.tools.catalog import Tool
 
-__all__ = ["described_tool", "is_object_schema", "shown_in"]
+__all__ = ["described_tool", "has_tasks", "is_object_schema", "shown_in"]
 
 
 def described_tool(tool: Tool, revision: Revision) -> JSONObject:
@@ -22,7 +22,18 @@ def described_tool(tool: Tool, revision: Revision) -> JSONObject:
     if revision.has_structured_content and isinstance(spec.listed_output, dict):
         wrapped = revision.wants_objects and not is_object_schema(spec.listed_output)
         described["outputSchema"] = _wrapped(spec.listed_output) if wrapped else _explicit(spec.listed_output)
+    if revision.has_task_requests and has_tasks(tool):
+        described["execution"] = {"taskSupport": "optional"}
     return {**described, **shown_in(spec.shown, revision)} if spec.shown else described
+
+
+def has_tasks(tool: Tool) -> bool:
+    """Return whether a call may run as a task: by the tool's author, or by the server that offers it."""
+    spec = tool.spec
+    if spec.upstream is None:
+        return spec.task != "never"
+    execution = spec.upstream.definition.get("execution")
+    return isinstance(execution, dict) and execution.get("taskSupport") in ("optional", "required")
 
 
 def shown_in(shown: JSONObject, revision: Revision) -> JSONObject:

@@ -14,6 +14,7 @@ from portbook.net.resolved_addresses import NotPermitted, Resolver, SystemResolv
 
 if TYPE_CHECKING:
     from ssl import SSLContext
+from portbook.net.time_limit import TimeLimited
 
 __all__ = ["Dial", "Dialler", "Unreachable", "Untrusted"]
 
@@ -96,8 +97,8 @@ class Dialler:
         """Return a connection to the first address that accepts one."""
         for ip in addresses[:-1]:
             try:
-                async with asyncio.timeout(_NEXT_ADDRESS_S):
-                    return await self._dial_one(ip, port, tls, name)
+                until = asyncio.get_running_loop().time() + _NEXT_ADDRESS_S
+                return await TimeLimited(self._dial_one(ip, port, tls, name), until)
             except (Unreachable, TimeoutError):
                 continue
         return await self._dial_one(addresses[-1], port, tls, name)

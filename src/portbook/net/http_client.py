@@ -38,6 +38,8 @@ class HttpRequest(NamedTuple):
     max_response_bytes: int = 1_048_576
     proxy: Destination | None = None
     ca_file: Path | None = None
+    is_listening: bool = False
+    """Whether its answer has no end of its own: such requests do not take the connections of others."""
 
     def as_bytes(self) -> bytes:
         """Return the bytes to send."""
@@ -92,7 +94,7 @@ class HttpClient:
 
     def __init__(self, dialler: Dialler | None = None) -> None:
         self._dialler = dialler or Dialler()
-        self._pools: dict[tuple[Destination, Destination | None, Path | None], _Pool] = {}
+        self._pools: dict[tuple[Destination, Destination | None, Path | None, bool], _Pool] = {}
         self._sweep: asyncio.TimerHandle | None = None
 
     async def send(
@@ -113,7 +115,7 @@ class HttpClient:
         where the response cannot be used.
         """
         sendings = sendings or Sendings(1)
-        key = (request.destination, request.proxy, request.ca_file)
+        key = (request.destination, request.proxy, request.ca_file, request.is_listening)
         pool = self._pools.get(key)
         if pool is None:
             pool = self._pools[key] = _Pool()

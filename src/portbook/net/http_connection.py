@@ -295,6 +295,7 @@ class HttpConnection(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             status = self._parser.get_status_code()
             self._waiter.set_result(Response(status, self._headers, b"".join(self._chunks)))
+        self._chunks = []  # an idle connection keeps nothing of it
 
     def _fail(self, problem: Exception) -> None:
         self._is_clean = False

@@ -9,17 +9,18 @@ them, so that a review shows the line that changed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from portbook.model import JSON, JSONObject
 from portbook.pins.definition_parts import parts_of
+from portbook.pins.difference import PinnedKind
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.schema.messages import whole_pointer
 from portbook.stores.lock_file import LockFile, LockSection, change_section
 
-__all__ = ["PinLock", "approve"]
+__all__ = ["PinLock", "approve", "approve_definitions"]
 
 _SECTION: Final = "mcp"
 _MEMBERS: Final = ("instructions", "prompts", "tools")
@@ -74,9 +75,35 @@ def approve(folder: Path, servers: Mapping[str, ServerDefinitions | None]) -> No
                 entries.pop(alias, None)
             else:
                 entries[alias] = _written(definitions)
-        return dict(sorted(entries.items()))
+        return _readable(section, entries)
 
     change_section(folder, _SECTION, change)
+
+
+def approve_definitions(
+    folder: Path, alias: str, chosen: Mapping[tuple[PinnedKind, str], JSONObject | None]
+) -> None:
+    """Write some definitions of a server, by kind and name; None removes one, and others stay as they are.
+
+    Whoever approves others at the same time loses nothing.
+
+    Raises `BadLock` where the file cannot be read, `OSError` where it cannot be written.
+    """
+
+    def change(section: LockSection) -> JSONObject:
+        definitions = PinLock.of_section(section).servers.get(alias) or ServerDefinitions()
+        for key, parts in chosen.items():
+            definitions = definitions.merged(*key, parts)
+        return _readable(section, {**section.entries, alias: _written(definitions)})
+
+    change_section(folder, _SECTION, change)
+
+
+def _readable(section: LockSection, entries: JSONObject) -> JSONObject:
+    """Return entries as they are written. Raises `BadLock` for what could not be read again."""
+    written: JSONObject = dict(sorted(entries.items()))
+    PinLock.of_section(replace(section, entries=written))
+    return written
 
 
 # -- reading

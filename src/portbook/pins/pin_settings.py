@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
 from portbook.apis.table_reader import Table
-from portbook.pins.grade import Grade, OnChange, Reaction
+from portbook.pins.grade import Grade
+from portbook.pins.on_change import OnChange, Reaction
 
 __all__ = ["PIN_KEYS", "PinSettings", "TrustedBy", "read_pin_settings"]
 

@@ -16,6 +16,7 @@ from portbook.assets.compat.text_languages import TextLanguages
 from portbook.assets.compat.verdict import Comparison, Compatibility, compare
 from portbook.canonical import NotJSON, canonical_bytes
 from portbook.model import JSON, JSONObject
+from portbook.pins.acting_keywords import act_alike
 from portbook.pins.comparable_schema import comparable_schema, compiled
 from portbook.pins.declared_arguments import by_declared_arguments, declared_properties
 from portbook.pins.grade import Grade
@@ -99,6 +100,8 @@ def _graded(old: JSONObject, new: JSONObject, effort: Effort) -> SchemaChange:
     grade = _GRADES.get((kept.verdict, known.verdict))
     if grade is None:
         return SchemaChange(Grade.BREAKING, "neither a proof nor a value decides what it allows now")
+    if grade is Grade.WORDS and not act_alike(old, new):
+        return SchemaChange(Grade.ANNOTATIONS, "it allows the same, with another default or extension")
     return SchemaChange(grade, _NOTES[grade], tuple(each for side in (kept, known) for each in _shown(side)))
 
 

@@ -4,8 +4,8 @@
     approved  as approved
     changed   different from the approved definition: `on_change` of its server decides
 
-What is not approved is scanned as well. A hard finding withholds it, and a soft one makes a person look; what
-a person approved as it is has been looked at.
+What is not approved is scanned as well. A hard finding withholds it, and a soft one makes a person look,
+unless the settings accept changes of this grade; what a person approved as it is has been looked at.
 
 From `changed`, a person leads back to `approved`, or the server does by a return to what was approved.
 """
@@ -19,7 +19,8 @@ from typing import TypeAlias
 
 from portbook.model import JSON, JSONObject
 from portbook.pins.difference import Difference, PinnedKind, difference_of
-from portbook.pins.grade import Grade, OnChange, Reaction, strictest
+from portbook.pins.grade import Grade
+from portbook.pins.on_change import OnChange, Reaction, strictest
 from portbook.pins.schema_change import Effort
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.scan.definition_scan import scan_definition
@@ -116,10 +117,12 @@ def _judged(
         return PinVerdict(Standing.APPROVED, Reaction.ACCEPT, difference)
     findings = _findings(key, observed, near)
     if approved is None:
-        standing, reaction = Standing.PENDING, Reaction.ASK
+        standing, reaction, is_accepted = Standing.PENDING, Reaction.ASK, False
     else:
         standing, reaction = Standing.CHANGED, on_change.reaction_to(difference.grades)
-    return PinVerdict(standing, strictest((reaction, *map(_reaction_to, findings))), difference, findings)
+        is_accepted = on_change.is_accepted(difference.grades)
+    raised = [_reaction_to(each, is_accepted=is_accepted) for each in findings]
+    return PinVerdict(standing, strictest((reaction, *raised)), difference, findings)
 
 
 def _findings(
@@ -132,5 +135,8 @@ def _findings(
     return scan_definition(name, definition, near, is_tool=kind == "tool")
 
 
-def _reaction_to(finding: ScanFinding) -> Reaction:
-    return Reaction.BLOCK if finding.tier is Tier.HARD else Reaction.ASK
+def _reaction_to(finding: ScanFinding, *, is_accepted: bool) -> Reaction:
+    """Return what a finding leads to; a soft one does not outweigh an operator who accepts such changes."""
+    if finding.tier is Tier.HARD:
+        return Reaction.BLOCK
+    return Reaction.ACCEPT if is_accepted else Reaction.ASK

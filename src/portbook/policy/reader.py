@@ -89,19 +89,40 @@ def read_policy(
     )
 
 
+# What every rule needs, in place of what is wrong, while the rest of the rule is read.
+_STAND_INS: Final = {"name": "a rule", "action": Action.ASK}
+
+
 def _rules(tables: Sequence[Mapping[str, Any]], place: Place, approver: Approver) -> tuple[Rule, ...]:
     read: list[Rule] = []
     mistakes: list[BadPolicy] = []
     for number, table in enumerate(tables):
-        try:
-            read.append(_rule(number, table, place, approver))
-        except BadPolicy as mistake:
-            mistakes.append(mistake)
+        rule = _whole_rule(number, table, place, approver, mistakes)
+        if rule is not None:
+            read.append(rule)
     if mistakes:
         first, *others = mistakes
         first.others = tuple(others)
         raise first
     return tuple(read)
+
+
+def _whole_rule(
+    number: int, table: Mapping[str, Any], place: Place, approver: Approver, mistakes: list[BadPolicy]
+) -> Rule | None:
+    """Return the rule of a table; None where it has mistakes, all of which are added to `mistakes`."""
+    left: dict[str, Any] = dict(table)
+    before = len(mistakes)
+    while True:
+        try:
+            rule = _rule(number, left, place, approver)
+        except BadPolicy as mistake:
+            mistakes.append(mistake)
+            key = str(mistake.path[len(_RULES) + 1])
+            left.pop(key, None)
+            left |= {key: _STAND_INS[key]} if key in _STAND_INS else {}
+        else:
+            return rule if len(mistakes) == before else None
 
 
 def _digest(

@@ -46,6 +46,8 @@ class Revision:
     """Listed entries may have icons."""
     primes_streams: bool
     """A stream begins with an empty event that has an id to resume from."""
+    has_task_requests: bool
+    """A client asks for a task by its call, and waits for the task's result with a request of its own."""
     has_result_type: bool
     """Results have a type, and how long they may be cached."""
 
@@ -68,6 +70,7 @@ _TRAITS: Final = {
     "has_whole_definitions":  (False, False,  False,  True,   True),
     "has_icons":              (False, False,  False,  True,   True),
     "primes_streams":         (False, False,  False,  True,   False),
+    "has_task_requests":      (False, False,  False,  True,   False),
     "has_result_type":        (False, False,  False,  False,  True),
 }  # fmt: skip
 _TABLE: Final = tuple(

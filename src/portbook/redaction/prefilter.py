@@ -114,7 +114,7 @@ class Prefilter:
         for triggers in self.kinds if is_large else self.triggers:
             if triggers.accepts(text):
                 return True
-        if not self.passes_runs or (not is_large and data.translate(_RUNS).find(_RUN) < 0):
+        if not self.passes_runs or (not is_large and not data.translate(_RUNS).partition(_RUN)[1]):
             return False
         return has_suspect_run(data, data.decode("latin-1"), self.marks)
 

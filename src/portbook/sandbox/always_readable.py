@@ -42,7 +42,9 @@ def always_readable(command: Sequence[str], environ: Mapping[str, str], folder: 
     """
     named = (*ALWAYS_READABLE, *(environ.get(name, "") for name in _CA_VARIABLES))
     found = dict.fromkeys(path for path in named if path and Path(path).exists())
-    found.update(dict.fromkeys(str(path) for path in _of_program(command[0], environ, folder)))
+    # A virtual environment has programs that the Python it was made with has not.
+    installed = (path for path in _of_program(command[0], environ, folder) if path.exists())
+    found.update(dict.fromkeys(map(str, installed)))
     found.update(dict.fromkeys(str(path) for path in _named_files(command[1:], folder)))
     return tuple(found)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from portbook.apis.table_reader import Table
+from portbook.model import JSONObject
 
 __all__ = ["DeclaredSandbox", "read_sandbox"]
 
@@ -27,6 +28,16 @@ class DeclaredSandbox:
     """The data that each of its processes may hold."""
     processes: int | None = None
     """How many processes and threads it may have at once."""
+
+    def as_data(self) -> JSONObject:
+        """Return the sandbox as JSON, as the settings would have it."""
+        return {
+            "read": list(map(str, self.read)),
+            "write": list(map(str, self.write)),
+            "connect": _ANY_PORT if self.connect is None else list(self.connect),
+            "memory_mb": self.memory_mb,
+            "processes": self.processes,
+        }
 
 
 def read_sandbox(table: Table, folder: Path) -> DeclaredSandbox:

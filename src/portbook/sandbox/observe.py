@@ -158,7 +158,7 @@ def _become(command: list[str], channel: socket.socket) -> None:
     try:
         os.execvp(command[0], command)  # noqa: S606 - the operator's command, without a shell
     except OSError as error:
-        os.write(2, f"cannot be started: {error.strerror}\n".encode())
+        os.write(2, f"{command[0]} cannot be started: {error.strerror}\n".encode())
     os._exit(_NOT_RUN)
 
 

@@ -68,15 +68,25 @@ def read_notes(notes: str) -> Touched:
 
 
 def propose(
-    touched: Touched, command: Sequence[str], environ: Mapping[str, str], folder: Path
+    touched: Touched,
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    folder: Path,
+    variables: Iterable[str] = (),
 ) -> DeclaredSandbox:
     """Return the narrowest sandbox in which what was `touched` can be touched again.
 
-    A folder that the command names is granted as well: it is what the server is for.
+    What the command or one of its own `variables` names is granted as well: it is what the server is for.
     """
     home = Path.home()
     free = tuple(map(Path, always_readable(command, environ, folder)))
-    data = [path for path in (folder / each for each in command[1:] if os.sep in each) if path.is_dir()]
+    arguments = [each.partition("=")[2] if each.startswith("-") else each for each in command[1:]]
+    data = [
+        path
+        for words, is_variable in ((arguments, False), (variables, True))
+        for word in words
+        if (path := _named_data(word, folder, home, is_variable=is_variable)) is not None
+    ]
     read = [
         _whole(path, home)
         for path in map(Path, touched.read)
@@ -98,20 +108,16 @@ def propose(
 
 
 def sandbox_line(sandbox: DeclaredSandbox, folder: Path) -> str:
-    """Return a sandbox as a line of the settings that lie in `folder`."""
-    members = {
-        "read": _listed(sandbox.read, folder),
-        "write": _listed(sandbox.write, folder),
-        "connect": '"any"' if sandbox.connect is None else json.dumps(list(sandbox.connect)),
-        "memory_mb": sandbox.memory_mb,
-        "processes": sandbox.processes,
-    }
-    inner = ", ".join(f"{name} = {value}" for name, value in members.items() if value is not None)
+    """Return a sandbox as a line of the settings that lie in `folder`, with paths as people write them."""
+    paths = {"read": sandbox.read, "write": sandbox.write}
+    shown = {name: [_shown(path, folder) for path in found] for name, found in paths.items()}
+    members = {**sandbox.as_data(), **shown}
+    inner = ", ".join(
+        f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        for name, value in members.items()
+        if value is not None
+    )
     return f"sandbox = {{ {inner} }}"
-
-
-def _listed(paths: Iterable[Path], folder: Path) -> str:
-    return json.dumps([_shown(path, folder) for path in paths], ensure_ascii=False)
 
 
 def _shown(path: Path, folder: Path) -> str:
@@ -130,6 +136,27 @@ def _whole(path: Path, home: Path) -> Path:
     return path if _is_wide(parent, home) else parent
 
 
+def _named_data(word: str, folder: Path, home: Path, *, is_variable: bool) -> Path | None:
+    """Return what to grant for a path that a server is given; None where it is none, or would be too much.
+
+    A file that is there already is only granted to a variable: one in a command is most likely a script. It
+    is granted with its folder, because most programs replace a file by a new one beside it; but not where
+    people keep keys (`~/.ssh`, `~/.config/…`).
+    """
+    path = folder / word
+    try:
+        if os.sep not in word or (path.is_file() and not is_variable):
+            return None
+        if path.is_dir():
+            return None if is_variable and _is_wide(path, home) else path
+        if path.exists():
+            return path if _is_wide(path.parent, home) or _is_hidden(path.parent, home) else path.parent
+        is_new = word.startswith((os.sep, ".")) and path.parent.is_dir()
+    except (OSError, ValueError):
+        return None
+    return path.parent if is_new and not _is_wide(path.parent, home) else None
+
+
 def _folder_of(path: Path, home: Path) -> Path:
     """Return what to grant so that `path` can be made, changed and removed again.
 
@@ -142,6 +169,12 @@ def _folder_of(path: Path, home: Path) -> Path:
 
 def _is_wide(folder: Path, home: Path) -> bool:
     return str(folder) in _WIDE or folder == home or folder in home.parents
+
+
+def _is_hidden(folder: Path, home: Path) -> bool:
+    return folder.is_relative_to(home) and any(
+        part.startswith(".") for part in folder.relative_to(home).parts
+    )
 
 
 def _outermost(paths: Iterable[Path], free: tuple[Path, ...]) -> tuple[Path, ...]:

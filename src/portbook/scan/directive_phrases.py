@@ -32,18 +32,22 @@ _KEPT_AT: Final = (
     r"aws credentials|/etc/(?:passwd|shadow)|etc passwd|"
     r"(?<![\w])\.env\b|\.netrc|\.npmrc|\.pypirc|\.kube/|\.git-credentials|mcp\.json|mcp_config|"
     r"claude_desktop_config|keychain|private keys?|api keys?|access tokens?|credentials|passwords?|"
+    r"bearer tokens?|auth(?:entication)? tokens?|"
     r"environment variables|env(?:ironment)? vars|browser cookies|session cookies|cookies of the user|"
     r"wallet seed|seed phrase)"
 )
 _CONVERSATION: Final = (
     r"(?:(?:conversation|chat|message) (?:history|log|transcript)|(?:full|whole|entire"
-    r"|complete) (?:conversation|chat)|"
-    r"system prompt|previous messages|(?:each|every|all|any) user(?:'s)? (?:messages?|requests?|inputs?)|"
-    r"user's (?:last |latest |original )?(?:messages?|request|prompt|question)|all (?:of the )?file contents)"
+    r"|complete) (?:conversation|chat|dialogue?)|"
+    r"system prompt|(?:previous|earlier) messages|what the user (?:has )?(?:told|said|asked|wrote)|"
+    r"(?:each|every|all|any) user(?:'s)? (?:messages?|requests?|inputs?)|"
+    r"user's (?:last |latest |original |recent )?(?:\w+ )?(?:messages?|request|prompt|question)|"
+    r"all (?:of the )?file contents)"
 )
 _CARRY: Final = (
     r"(?:pass|include|send|append|attach|put|provide|add|post|forward|insert|supply|upload|copy|email|mail|"
-    r"transmit|submit|embed|write|paste|print|dump|output|encode|leak|exfiltrate)"
+    r"transmit|submit|embed|write|paste|print|dump|output|encode|leak|exfiltrate|hand over|"
+    r"share|call \S{1,40} with|invoke \S{1,40} with)"
 )
 _TAKE: Final = r"(?:read|open|cat|fetch|get|collect|extract|load|find|gather|retrieve|harvest|grab|reading)"
 _NOT: Final = r"(?:do not|don't|never|must not|mustn't|should not|shouldn't|not to|avoid|refrain from)"
@@ -93,7 +97,7 @@ HARM: Final = (
             r"\b(?:this|these|that (?:you|this|it)|about|why|what you|of the change|the (?:change|step"
             r"|call|upload))"
             rf"|\b(?:this|these instructions|the change|these rules|it)\b{_gap(15)}\b(?:to )?{_PERSON}"
-            r"|these (?:instructions|rules))"
+            r"|these (?:instructions|rules)|that you (?:did|do|have|used|called|read|sent|ran)\b)"
             rf"|\bwithout (?:\w+\s+)?(?:telling|informing|alerting) {_PERSON}"
             rf"|\b(?:don't|do not|never) inform {_PERSON}"
             rf"|\b{_PERSON} (?:must|should|may) (?:not|never) (?:learn|know|see|find out|notice|be told)\b"
@@ -135,7 +139,10 @@ HARM: Final = (
     ),
     Phrase(
         late_pattern(
-            r"\b(?:bcc|cc|forward|redirect|also (?:be )?sent|recipient|iban|wallet|account|destination)\b"
+            # From the start of an address on: else a long word is read once for each of its letters.
+            r"(?<![\w.+-])(?:[\w.+-]+@[\w-]+\.\w+)\b.{0,20}\b(?:in |as )?(?:bcc|blind (?:carbon )?copy)\b|"
+            r"\b(?:bcc|cc|blind copy|forward|redirect|also (?:be )?sent|recipient|iban|wallet|account"
+            r"|destination)\b"
             rf"{_gap(60)}(?:[\w.+-]+@[\w-]+\.\w+|https?://|\b[a-z]{{2}}\d{{2}}[a-z0-9 ]{{4,}}"
             rf"|0x[0-9a-f]{{6,}})"
         ),
@@ -165,10 +172,42 @@ HARM: Final = (
             r"\b(?:do not|don't|never|no need to) (?:ask|wait|prompt|request)\b.{0,30}"
             r"\b(?:confirm\w*|permission|approval|consent|user)\b"
             r"|\b(?:skip|bypass) (?:the |any |all )?(?:confirmation|approval|consent|permission)"
-            r"|\balready (?:approved|consented|authori[sz]ed|agreed|confirmed)\b"
+            r"|\b(?:answer|say|reply|respond) (?:yes|ok)\b.{0,40}\b(?:prompts?|questions?|behalf|dialogs?)\b"
         ),
         2,
         "tells the model to act without the user's consent",
+    ),
+    Phrase(
+        late_pattern(
+            r"\b(?:user|human|operator|owner)\b.{0,30}\balready (?:approved|consented|authori[sz]ed|agreed"
+            r"|confirmed|accepted)\b|\balready (?:approved|consented|authori[sz]ed|agreed|confirmed)\b"
+        ),
+        2,
+        "claims a consent that nobody gave it",
+    ),
+    Phrase(
+        late_pattern(
+            r"\beven (?:if|when|though) (?:the )?(?:user|human|person|they)\b.{0,30}"
+            r"\b(?:ask|want|choose|chose|request|prefer|say|said|object|refuse|declin)"
+            r"|\b(?:against|regardless of|despite) (?:the )?(?:user|human)(?:'s)? "
+            r"(?:wish|will|choice|request)"
+        ),
+        2,
+        "sets itself above what the user wants",
+    ),
+    Phrase(
+        late_pattern(
+            r"\b(?:tokens?|keys?|passwords?|credentials?|cookies?|secrets?)\b.{0,12}"
+            r"\b(?:you (?:hold|have|know|use|were given|keep)"
+            r"|(?:of|for|from) (?:the )?(?:other|another|any other) (?:tools?|servers?|services?))\b"
+        ),
+        3,
+        "asks for secrets that the model has for something else",
+    ),
+    Phrase(
+        late_pattern(r"!\[[^\]]{0,80}\]\(https?://[^)]{0,200}[?&][^)]{0,200}=[^)]{0,200}\)"),
+        3,
+        "has a picture whose address carries data away",
     ),
     Phrase(
         late_pattern(
@@ -198,6 +237,8 @@ PRESSURE: Final = (
         late_pattern(
             r"\b(?:before|prior to) (?:using|calling|invoking|running|you use|you call)\b.{0,20}"
             r"\b(?:any|every|all|each|other|another)\b.{0,12}\btools?\b"
+            r"|\b(?:before|ahead of|prior to) (?:any|every|all)(?: other)? "
+            r"(?:action|step|call|request|answer|task)"
         ),
         2,
         "claims a place before every other tool",
@@ -215,6 +256,10 @@ PRESSURE: Final = (
         late_pattern(
             r"</?(?:important|critical|secret|hidden|instructions?|admin|priority)>|\b(?:important"
             r"|critical|mandatory|urgent)\b"
+            r"|\b(?:required|obliged|obligat\w+|compulsory|non-?compliance|not optional)\b"
+            r"|\byou (?:get|receive|earn|are given|will be given)\b.{0,30}"
+            r"\b(?:score|reward|points|bonus|rating)\b"
+            r"|\b(?:user|account|device|session|data)\b.{0,30}\bwill (?:be|get|end)\b"
             r"|\brequired by (?:the )?(?:system|compliance|admin\w*|security|policy|law)\b"
             r"|\botherwise\b.{0,30}\b(?:fail|not work|break|crash)|\b(?:will|would) fail unless\b"
         ),
@@ -226,7 +271,7 @@ PRESSURE: Final = (
             r"\byou (?:must|should|need to|have to|are required to)\b|\b(?:assistant|model|agent|ai|llm"
             r"|claude|gpt)"
             r"(?: must| should| has to|:)|\balways\b|\bmust (?:first|also|always)\b|\bfirst\b|"
-            r"\bevery (?:time|email|call)\b"
+            r"\bevery (?:time|email|call)\b|\bwhenever\b|\beach time\b"
         ),
         1,
         "gives orders to the model",

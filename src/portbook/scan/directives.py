@@ -3,7 +3,7 @@
 Honest definitions give orders too ("you must call login first"). So phrases have weights, in two groups. What
 harms counts for itself; pressure ("important", "before any other tool") only adds to it:
 
-    hard  the harm weighs 3 or more, or 2 with pressure beside it
+    hard  the harm weighs 3 or more, or 2 with pressure beside it or in a name
     soft  there is harm, or the pressure weighs 2
 
 A phrase in the position of an example does not count.
@@ -18,13 +18,14 @@ from portbook.scan.defined_texts import DefinedText
 from portbook.scan.directive_phrases import HARM, PRESSURE, Phrase
 from portbook.scan.example_position import is_example
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
+from portbook.scan.foreign_phrases import FOREIGN
 from portbook.scan.plain_text import plain, sentences
 
 __all__ = ["find_directives", "weigh_directives"]
 
 _HARD: Final = 3
 _HARD_UNDER_PRESSURE: Final = 2
-# Shorter texts are words of an enumeration, or names.
+# Shorter texts are words of an enumeration, or names; scripts beyond ASCII can say more in less.
 _LEAST_LENGTH: Final = 12
 # A longer text is looked at in pieces, which overlap by more than the longest phrase.
 _MAX_PIECE: Final = 20_000
@@ -33,12 +34,12 @@ _OVERLAP: Final = 1_000
 
 def find_directives(given: DefinedText) -> Iterator[ScanFinding]:
     """Yield at most one finding about a text; it tells the heaviest kinds of phrases in it."""
-    if len(given.text) < _LEAST_LENGTH:
+    if len(given.text) < _LEAST_LENGTH and given.text.isascii():
         return
     text = given.text.replace("_", " ") if given.is_name else given.text
     harm, pressure = weigh_directives(text)
     weight = sum(each.weight for each in harm)
-    is_hard = weight >= _HARD or (weight >= _HARD_UNDER_PRESSURE and bool(pressure))
+    is_hard = weight >= _HARD or (weight >= _HARD_UNDER_PRESSURE and (bool(pressure) or given.is_name))
     if not is_hard and not harm and sum(each.weight for each in pressure) < _HARD_UNDER_PRESSURE:
         return
     told = sorted(harm or pressure, key=lambda each: -each.weight)[:2]
@@ -53,11 +54,11 @@ def weigh_directives(text: str) -> tuple[list[Phrase], list[Phrase]]:
         for at in range(0, len(text), _MAX_PIECE - _OVERLAP)
     ]
     kinds = {kind for piece in found for kind in piece}
-    return [each for each in HARM if each in kinds], [each for each in PRESSURE if each in kinds]
+    return [each for each in (*HARM, *FOREIGN) if each in kinds], [each for each in PRESSURE if each in kinds]
 
 
 def _in_sentences(found: list[str]) -> Iterator[Phrase]:
-    for phrase in (*HARM, *PRESSURE):
+    for phrase in (*HARM, *FOREIGN, *PRESSURE):
         if any(_has(phrase, sentence) for sentence in found):
             yield phrase
 

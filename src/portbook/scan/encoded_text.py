@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -29,6 +30,8 @@ _DANGEROUS: Final = late_pattern(
     r"\bexec\(|"
     r"\bos\.system|\bsubprocess|\bchmod\s|\.ssh/|/etc/passwd|\bnc\s+-"
 )
+# A cipher that every model knows by name.
+_SHIFTED: Final = late_pattern(r"(?i)\brot-?13\b|\bcaesar\b|\bshift(?:ed)? by (?:13|thirteen)\b")
 _WHY: Final = "decodes into a command, an address or a directive, which nobody sees who reads it"
 
 # Text that was encoded twice is decoded twice, and no further.
@@ -39,7 +42,8 @@ _WORTH_IT: Final = late_pattern(r"[A-Za-z0-9+/_-]{16}|(?:[0-9A-Fa-f]{2}[ :]){7}|
 
 def find_encoded(given: DefinedText) -> Iterator[ScanFinding]:
     """Yield at most one finding about a text."""
-    if any(_is_dangerous(decoded) for decoded in _decoded(given.text, _ROUNDS)):
+    found = any(_is_dangerous(decoded) for decoded in _decoded(given.text, _ROUNDS))
+    if found or (_SHIFTED.search(given.text) and _is_dangerous(codecs.decode(given.text, "rot13"))):
         yield ScanFinding(ScanCheck.ENCODED, Tier.HARD, given.pointer, _WHY)
 
 

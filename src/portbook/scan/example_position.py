@@ -16,7 +16,7 @@ _INTRODUCED: Final = late_pattern(
 # A sentence that begins with what the tool does about such phrases.
 _FLAGGING: Final = late_pattern(
     r"^(?:\W*\w+\W+){0,3}?(?:detects?|flags?|blocks?|refuses?|rejects?|recogni[sz]es?|classif(?:y|ies)"
-    r"|scans?|catch(?:es)?)\b"
+    r"|scans?|catch(?:es)?|warns?|lints?)\b"
 )
 _QUOTE: Final = late_pattern(r"\"[^\"]*\"|`[^`]*`|(?<!\w)'[^']*'(?!\w)")
 _EXAMPLE_BEFORE: Final = late_pattern(

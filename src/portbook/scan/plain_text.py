@@ -8,7 +8,7 @@ from typing import Final
 
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["look_alike", "plain", "sentences"]
+__all__ = ["is_mixed", "look_alike", "misread", "plain", "sentences"]
 
 _BLANKS: Final = late_pattern(r"[^\S\n]+")
 _INVISIBLE: Final = late_pattern(
@@ -17,8 +17,12 @@ _INVISIBLE: Final = late_pattern(
 _QUOTES: Final = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2010": "-", "\u2011": "-"}
 )
-# A full stop inside of a path, an address or an abbreviation ends no sentence.
-_SENTENCE_END: Final = late_pattern(r"(?<!e\.g)(?<!i\.e)[.!?;]+(?=\s|$|[<\"'`)\]])|\n{2,}|\n(?=\s*[-*#\d])")
+# A full stop inside of a path, an address or an abbreviation ends no sentence, and neither do three dots.
+_SENTENCE_END: Final = late_pattern(
+    r"(?<!e\.g)(?<!i\.e)(?<!\.)(?!\.\.)[.!?;]+(?=\s|$|[<\"'`)\]])|\n{2,}|\n(?=\s*[-*#\d])|。"
+)
+# What is read as a letter in ASCII as well.
+_LIKE_ASCII: Final = str.maketrans("015", "ols")
 
 # Letters of other scripts that look like Latin ones, by Unicode's table of confusable characters.
 _LIKE_LATIN: Final = str.maketrans(
@@ -36,6 +40,17 @@ def plain(text: str) -> str:
 def look_alike(name: str) -> str:
     """Return a name as the eye reads it: two names with the same result look the same."""
     return plain(name).replace("-", "_")
+
+
+def misread(name: str) -> str:
+    """Return a name as the eye may misread it: digits as the letters that they look like."""
+    return look_alike(name).translate(_LIKE_ASCII).replace("rn", "m").replace("vv", "w")
+
+
+def is_mixed(word: str) -> bool:
+    """Return whether letters of other scripts stand in for Latin ones among Latin letters."""
+    has_latin = any(each.isascii() and each.isalpha() for each in word)
+    return has_latin and any(ord(each) in _LIKE_LATIN for each in word)
 
 
 def sentences(text: str) -> list[str]:

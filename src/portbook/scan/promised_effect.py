@@ -22,10 +22,28 @@ _NAME_DESTROYS: Final = late_pattern(
 _NAME_PURGES: Final = late_pattern(
     r"^(?:destroy|erase|wipe|purge|truncate)(?:_|$)|^drop_(?:table|database|db)"
 )
+# Where a sentence or a part of it begins with what the tool does.
+_CLAUSE: Final = r"(?:^|,? and (?:then |also )?|, then |, also |; )(?:then )?"
+# "Delete the file" is an order, "delete date" a noun.
+_OBJECT: Final = r"(?= (?:the|all|it|them|any|every|old|its|their|an?|this|that|user|your)\b)"
 _TEXT_DESTROYS: Final = late_pattern(
-    rf"(?:^|,? and (?:then |also )?|, then |, also |; )(?:then )?{_DESTROYS}(?:s|es|d)?\b(?! (?:nothing"
-    rf"|no |by|in the last))"
+    rf"{_CLAUSE}{_DESTROYS}(?:(?:s|es|d)\b|{_OBJECT})(?! (?:nothing|no |by|in the last))"
 )
+_TEXT_PURGES: Final = late_pattern(
+    rf"{_CLAUSE}(?:drop|truncate|wipe|erase|destroy)s? (?:\w+ ){{0,2}}?(?:\w+ )?"
+    r"(?:tables?|databases?|disks?|volumes?|partitions?|backups?|accounts?|schemas?|buckets?|repositor\w+)\b"
+)
+# What leaves the machine or changes what others see; a request or a query that is sent only asks.
+_TEXT_ACTS: Final = late_pattern(
+    r"(?:,? and (?:then |also )?|, then )(?:then )?"
+    r"(?:publishes|transfers|pays|buys|purchases|deploys|e?-?mails|forwards|uploads|posts|sends|moves|shares|installs|executes)\b"
+    r"(?! (?:back|(?:\w+ )?(?:requests?|quer(?:y|ies)|search\w*|results?|pages?|cursor|pointer)))"
+)
+_TEXT_SENDS: Final = late_pattern(
+    r"\b(?:posts?|sends?|uploads?|forwards?|reports?)\b.{0,40}\bto (?:an?|the|our|its) (?:\w+ )?"
+    r"(?:webhook|server|url|address|api|cloud|endpoint|service|site)\b"
+)
+_IS_RUN: Final = late_pattern(r"\b(?:executed?|runs?|run on|evaluated?)\b")
 _PROMISES_READ: Final = late_pattern(
     r"\bread[- ]only\b|\bonly reads?\b|\bchanges nothing\b|\bno side effects?\b|\bdoes not (?:change"
     r"|modify|write)\b"
@@ -53,10 +71,13 @@ _WORDS: Final = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|[-.\s]+")
 def find_effect(name: str, definition: Mapping[str, JSON]) -> Iterator[ScanFinding]:
     """Yield findings about the effect that a tool promises."""
     hints = _members(definition.get("annotations"))
-    snake = re.sub(_WORDS.pattern, "_", name).casefold()
+    snake = _snake(name)
     text = plain(_text(definition.get("description")))
     yield from _against_hints(snake, text, hints)
-    for argument, pointer in _arguments(definition):
+    yield from _against_world(text, hints)
+    for argument, pointer, words in _arguments(definition):
+        if hints.get("readOnlyHint") is True and _RUNS.search(_snake(argument)) and _IS_RUN.search(words):
+            yield _hard(pointer, "takes a command to run, and its hints claim that it reads only")
         yield from _against_arguments(argument, pointer, f"{name.replace('_', ' ')} {text}")
 
 
@@ -66,21 +87,34 @@ def _against_hints(name: str, text: str, hints: JSONObject) -> Iterator[ScanFind
             yield _hard(
                 "/annotations/readOnlyHint", "claims to read only, and its name says that it destroys"
             )
-        elif any(_TEXT_DESTROYS.search(each) for each in sentences(text)):
+        elif _says(text, _TEXT_DESTROYS):
             yield _hard(
                 "/annotations/readOnlyHint", "claims to read only, and its description says that it destroys"
             )
-    elif hints.get("destructiveHint") is False and _NAME_PURGES.search(name):
-        yield _hard(
-            "/annotations/destructiveHint", "claims to destroy nothing, and its name says that it does"
-        )
+        elif _says(text, _TEXT_ACTS):
+            yield _hard(
+                "/annotations/readOnlyHint", "claims to read only, and its description says that it does more"
+            )
+    elif hints.get("destructiveHint") is False and (_NAME_PURGES.search(name) or _says(text, _TEXT_PURGES)):
+        why = "claims to destroy nothing, and its name or its description says that it does"
+        yield _hard("/annotations/destructiveHint", why)
     elif hints.get("destructiveHint") is True and _PROMISES_READ.search(text):
         why = "promises to change nothing, and its hints say that it destroys"
         yield ScanFinding(ScanCheck.EFFECT, Tier.SOFT, "/description", why)
 
 
+def _says(text: str, pattern: re.Pattern[str]) -> bool:
+    return any(pattern.search(each) for each in sentences(text))
+
+
+def _against_world(text: str, hints: JSONObject) -> Iterator[ScanFinding]:
+    if hints.get("openWorldHint") is False and _says(text, _TEXT_SENDS):
+        why = "claims to stay on this machine, and its description says that it sends data away"
+        yield _hard("/annotations/openWorldHint", why)
+
+
 def _against_arguments(argument: str, pointer: str, text: str) -> Iterator[ScanFinding]:
-    name = re.sub(_WORDS.pattern, "_", argument).casefold()
+    name = _snake(argument)
     if _CONVERSATION.search(name) and not _ABOUT_CONVERSATION.search(text):
         yield _hard(pointer, "asks for the conversation, which its description does not explain")
     elif _RUNS.search(name) and _PROMISES_READ.search(text):
@@ -93,10 +127,15 @@ def _hard(pointer: str, why: str) -> ScanFinding:
     return ScanFinding(ScanCheck.EFFECT, Tier.HARD, pointer, why)
 
 
-def _arguments(definition: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
-    for name in _members(_members(definition.get("inputSchema")).get("properties")):
+def _arguments(definition: Mapping[str, JSON]) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of each argument, its place, and its description."""
+    for name, schema in _members(_members(definition.get("inputSchema")).get("properties")).items():
         escaped = name.replace("~", "~0").replace("/", "~1")
-        yield name, f"/inputSchema/properties/{escaped}"
+        yield name, f"/inputSchema/properties/{escaped}", plain(_text(_members(schema).get("description")))
+
+
+def _snake(name: str) -> str:
+    return re.sub(_WORDS.pattern, "_", name).casefold()
 
 
 def _members(value: JSON) -> JSONObject:

@@ -9,7 +9,7 @@ from typing import Final
 
 from portbook.scan.defined_texts import DefinedText
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
-from portbook.scan.plain_text import look_alike, plain, sentences
+from portbook.scan.plain_text import look_alike, misread, plain, sentences
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["Neighbours", "find_look_alike", "find_reach"]
@@ -41,6 +41,14 @@ class Neighbours:
                     yield name.casefold()
                 yield f"{alias}__{name}".casefold()
 
+    def misread_as(self, name: str) -> str | None:
+        """Return the alias of a neighbour with a tool that `name` is easily misread as."""
+        own, seen = look_alike(name), misread(name)
+        for alias, names in self.tools.items():
+            if any(look_alike(each) != own and misread(each) == seen for each in names):
+                return alias
+        return None
+
     def look_alike_of(self, name: str) -> str | None:
         """Return the alias of a neighbour with a tool that looks like `name`, and is written differently."""
         seen = look_alike(name)
@@ -52,8 +60,11 @@ class Neighbours:
 
 def find_look_alike(name: str, neighbours: Neighbours) -> Iterator[ScanFinding]:
     """Yield a finding where a tool's name is, or looks like, that of a neighbour's tool."""
-    alias = neighbours.look_alike_of(name)
-    if alias is not None and not name.isascii():
+    alias, misread_as = neighbours.look_alike_of(name), neighbours.misread_as(name)
+    if misread_as is not None:
+        why = f"its name is easily misread as that of a tool of {misread_as}"
+        yield ScanFinding(ScanCheck.SHADOWING, Tier.HARD, "/name", why)
+    elif alias is not None and not name.isascii():
         why = f"its name looks like that of a tool of {alias}, and is written in different letters"
         yield ScanFinding(ScanCheck.SHADOWING, Tier.HARD, "/name", why)
     elif alias is not None or any(name in names for names in neighbours.tools.values()):

@@ -23,6 +23,12 @@ META_SCHEMAS: Final = frozenset(
     }
 )  # fmt: skip
 
+# What a person does with a schema of draft-07; most need no more than the first.
+_FROM_DRAFT_07: Final = (
+    "rename definitions to $defs, items with a list to prefixItems, additionalItems to items, "
+    "and dependencies to dependentRequired or dependentSchemas"
+)
+
 Path = tuple[str | int, ...]
 
 
@@ -39,4 +45,8 @@ def check_dialect(schema: Any, path: Path = (), dialect: str = DIALECT) -> list[
     if named in (dialect, dialect.removesuffix("#"), dialect.removesuffix("#") + "#"):
         return []
     message = f"must be {dialect}, the only supported dialect"
+    if named in (DRAFT_07, DRAFT_07.removesuffix("#")):
+        message += f"; {_FROM_DRAFT_07}"
+    elif dialect == DIALECT:
+        message += " beside draft-07, which the tools of MCP servers may have"
     return [Finding(escape_pointer((*path, "$schema")), message, "$schema", "")]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = ["BadSettings", "ProblemList"]
 
 
 class BadSettings(ValueError):
     """Settings that cannot be used; each of the problems names its place and says what to do."""
 
-    def __init__(self, *problems: str) -> None:
+    def __init__(self, *problems: str, rest: Any = None) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+        self.rest = rest
+        """The settings without the values that are wrong, where a file could be read: more may be wrong."""
 
 
 class ProblemList:

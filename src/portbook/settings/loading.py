@@ -22,7 +22,7 @@ from portbook.tools.tool_names import ToolNames
 if TYPE_CHECKING:
     from portbook.settings.toml_file import TomlFile
 
-__all__ = ["CONFIG_NAME", "Settings", "by_key", "load_settings"]
+__all__ = ["CONFIG_NAME", "Settings", "by_key", "load_settings", "with_policy"]
 
 CONFIG_NAME: Final = "portbook.toml"
 
@@ -175,12 +175,35 @@ def load_settings(
             origins[key] = origin = flags_from(key)
             with problems:
                 values[key] = value_of(_BY_KEY[key], value, partial(_flag_place, origin))
-    problems.raise_all()
     limits = Limits(**{name: values.pop(f"policy.{name}") for name in LIMIT_NAMES})
     named_values = {_BY_KEY[key].field: value for key, value in values.items()}
-    return Settings(
+    settings = Settings(
         **named_values, limits=limits, config=config, is_given=bool(given), file=file, origins=origins
     )
+    if problems.texts():
+        raise BadSettings(*problems.texts(), rest=settings)
+    return settings
+
+
+def with_policy(settings: Settings, file: TomlFile) -> Settings:
+    """Return `settings` with the policy of `file` in place of that of their own file.
+
+    What variables and flags set stays. Other tables than `policy` are not read.
+
+    Raises `BadSettings` for an unknown key or a value of the wrong type.
+    """
+    problems = ProblemList(BadSettings)
+    policy = file._replace(document={"policy": file.document.get("policy", {})})
+    given = _values_in(policy, settings.folder, problems)
+    problems.raise_all()
+    fixed = {key for key in settings.origins if key.startswith("policy.")}
+    values = {setting.key: setting.default for setting in SETTINGS} | given
+    limits = settings.limits._replace(
+        **{name: values[f"policy.{name}"] for name in LIMIT_NAMES if f"policy.{name}" not in fixed}
+    )
+    rules = settings.policy_rules if "policy.rules" in fixed else values["policy.rules"]
+    config = settings.config or Path(CONFIG_NAME)
+    return settings._replace(limits=limits, policy_rules=rules, config=config, file=file)
 
 
 def by_key(tables: Mapping[str, Any], origin: str) -> dict[str, Any]:

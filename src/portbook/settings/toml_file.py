@@ -10,7 +10,7 @@ from portbook.settings.toml_positions import Path, TomlPositions
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["TomlFile", "read_toml"]
+__all__ = ["TomlFile", "parse_toml", "read_toml"]
 
 # The parser's words, and what to do about them; the first that fits counts.
 _REMEDIES: Final = (
@@ -60,15 +60,22 @@ def read_toml(path: FilePath, shown: str) -> TomlFile:
 
     Raises `BadSettings` where it cannot be read or is not TOML, with line and column.
     """
-    import tomllib  # 20 ms, only where there is a file
-
     try:
         data = path.read_bytes()
     except OSError as error:
         raise BadSettings(
             f"{shown}: cannot be read: {error.strerror}; check its path and its rights"
         ) from None
-    text = _decoded(data, shown)
+    return parse_toml(_decoded(data, shown), shown)
+
+
+def parse_toml(text: str, shown: str) -> TomlFile:
+    """Return what a text holds, which messages call `shown`.
+
+    Raises `BadSettings` where it is not TOML, with line and column.
+    """
+    import tomllib  # 20 ms, only where there is a file
+
     try:
         return TomlFile(shown, tomllib.loads(text), TomlPositions(text))
     except RecursionError:

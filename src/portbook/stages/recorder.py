@@ -37,7 +37,7 @@ class Recorder:
         self._is_holding = True
 
     def __exit__(self, *_: object) -> None:
-        self.release()
+        self._is_holding = False
         self.flush()
 
     def hold(self) -> None:
@@ -92,11 +92,14 @@ class Recorder:
 
     def record(self, state: CallState, *, is_held: bool = False) -> None:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
-        call, outcome, rules, arguments = state.call, state.outcome, state.in_force.rules, None
+        call, outcome, redactor, arguments = state.call, state.outcome, state.in_force.rules.redactor, None
         assert outcome is not None
-        if rules.redactor is not None:
-            call = without_secrets(call, state, rules.redactor)
-        if state.rules.records_arguments and state.tool is not None:
+        if redactor is not None:
+            call = without_secrets(call, state, redactor)
+        if state.tool is not None:
+            if state.rules.records_arguments:
+                arguments = state.shown()
+        elif state.operator_said is not None and call.arguments:  # what the operator decided on
             arguments = state.shown()
         views = both_views(
             call,
@@ -118,12 +121,13 @@ class Recorder:
         held, self._held = self._held, []
         if not held:
             return
+        states, views = zip(*held, strict=True)
         try:
-            failed = self._sink.write_all([views for _, views in held])
+            failed = self._sink.write_all(views)
         except Exception as error:  # noqa: BLE001 - a record that cannot be written is a failure like any
             failed = dict.fromkeys(range(len(held)), error)
         for place, error in failed.items():
-            state, _ = held[place]
+            state = states[place]
             assert state.outcome is not None
             state.outcome = self._failure.after_a_call(error, state.outcome, state.rules)
         self._failure.is_lasting = len(held) - 1 in failed

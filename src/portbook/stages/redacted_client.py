@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import cast
+from typing import Final, cast
 
 from portbook.canonical import json_bytes
 from portbook.model import JSON, Client, Draft, JSONObject
@@ -18,6 +18,11 @@ def redacted_client(state: CallState, off_loop: OffLoop) -> RedactedClient | Non
     """Return the client of a call for its tool; None where the tool cannot reach it."""
     client = state.exchange.client()
     return None if client is None else RedactedClient(client, state, off_loop)
+
+
+_FORM: Final = "requestedSchema"
+# Longer than any name of a logger.
+_MAX_LOGGER: Final = 1000
 
 
 class RedactedClient:
@@ -53,12 +58,19 @@ class RedactedClient:
 
         Redaction of more would hold the event loop, and nobody reads it.
         """
+        named = self._named(logger)
         if data.size > LARGE_BYTES:
             note: JSON = f"[a log message of {data.size} bytes was left out]"
-            self._client.log(level, Draft(0, lambda: note), logger)
+            self._client.log(level, Draft(0, lambda: note), named)
         else:
             told: Draft[JSON] = Draft(data.size, lambda: self._without_secrets(data.finish()))
-            self._client.log(level, told, logger)
+            self._client.log(level, told, named)
+
+    def _named(self, logger: str | None) -> str | None:
+        """Return the name of a logger without secrets; None for a text that is too long to be a name."""
+        if logger is None or len(logger) > _MAX_LOGGER:
+            return None
+        return cast("str", self._without_secrets(logger))
 
     async def room(self) -> None:
         """Wait for room for the next report."""
@@ -94,6 +106,10 @@ class RedactedClient:
         """Close the stream that the client waits on, if the client can resume it."""
         self._client.let_go()
 
+    def complete_elicitation(self, identifier: str) -> None:
+        """Tell the client that its user is done with a page."""
+        self._client.complete_elicitation(identifier)
+
     async def _redacted(self, requests: Mapping[str, JSONObject]) -> dict[str, JSONObject]:
         asked = cast("JSONObject", dict(requests))
         redact = partial(self._without_secrets_in_each, asked)
@@ -102,7 +118,25 @@ class RedactedClient:
 
     def _without_secrets_in_each(self, requests: JSONObject) -> dict[str, JSONObject]:
         # One by one: the keys are names that the tool gave, and say nothing of the values.
-        return {key: cast("JSONObject", self._without_secrets(each)) for key, each in requests.items()}
+        return {key: self._without_secrets_in(cast("JSONObject", each)) for key, each in requests.items()}
+
+    def _without_secrets_in(self, request: JSONObject) -> JSONObject:
+        """Redact a question. The fields of a form are names: one that is called `token` is no token."""
+        params = request.get("params")
+        form = params.get(_FORM) if isinstance(params, dict) else None
+        if not isinstance(params, dict) or not isinstance(form, dict):
+            return cast("JSONObject", self._without_secrets(request))
+        rest: JSONObject = {name: value for name, value in params.items() if name != _FORM}
+        told = cast("JSONObject", self._without_secrets({**request, "params": rest}))
+        return {**told, "params": {**cast("JSONObject", told["params"]), _FORM: self._texts_of(form)}}
+
+    def _texts_of(self, form: JSON) -> JSON:
+        """Redact the texts in a form, under whatever names they are."""
+        if isinstance(form, dict):
+            return {name: self._texts_of(value) for name, value in form.items()}
+        if isinstance(form, list):
+            return [self._texts_of(each) for each in form]
+        return self._without_secrets(form)
 
     def _without_secrets(self, value: JSON) -> JSON:
         redactor = self._state.redactor

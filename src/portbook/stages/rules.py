@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from portbook.access.callers import Callers
 from portbook.access.rates import Rates
@@ -13,6 +13,9 @@ from portbook.policy import Policy
 from portbook.redaction import Redactor
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.tools.catalog import Tool
+
+if TYPE_CHECKING:
+    from portbook.settings import Settings
 
 __all__ = ["InForce", "Rules"]
 
@@ -35,6 +38,8 @@ class Rules:
     """Whether execution records hold the redacted arguments."""
     timeout_ms: int = 30_000
     """The deadline of a tool that does not set its own."""
+    settings: Settings | None = None
+    """What they were read from; None for rules that were put together by hand."""
     prepared: dict[tuple[Kind, str], PreparedTool] = field(
         default_factory=dict[tuple[Kind, str], PreparedTool], init=False, compare=False, repr=False
     )

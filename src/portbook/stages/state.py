@@ -17,6 +17,7 @@ class CallState(Trail):
     """A call, the rules that it began with, its ids, and what has happened to it so far (`Trail`)."""
 
     __slots__ = (
+        "_identity",
         "_shown",
         "answer",
         "call",
@@ -45,6 +46,7 @@ class CallState(Trail):
         self.outcome: Outcome | None = None
         """How the call ended; None until it has."""
         self.duration_us = 0
+        self._identity: Identity | None = None
         self._shown: tuple[Redactor, JSONObject] | None = None
         self.caller = self.tool = self.decision = self.approval = self.operator_said = self.forms = None
         self.is_redacted = self.has_begun = False
@@ -57,7 +59,9 @@ class CallState(Trail):
     @property
     def identity(self) -> Identity:
         """Return the ids of the call, for those who show them."""
-        return Identity.read(self.ids)
+        if self._identity is None:
+            self._identity = Identity.read(self.ids)
+        return self._identity
 
     def completed(self) -> Completed:
         """Return how the call ended, for those who answer it."""

@@ -14,7 +14,20 @@ from portbook.access.approval_ticket import State, Ticket
 from portbook.canonical import json_bytes
 from portbook.stores.connection_types import Connection
 
-__all__ = ["decide", "find", "finish", "give_back", "insert", "newest", "pending", "prune", "start", "twin"]
+__all__ = [
+    "count_pending",
+    "decide",
+    "find",
+    "finish",
+    "give_back",
+    "insert",
+    "last_approved",
+    "newest",
+    "pending",
+    "prune",
+    "start",
+    "twin",
+]
 
 _COLUMNS: Final = Ticket._fields
 _LIST: Final = ", ".join(_COLUMNS)
@@ -23,6 +36,13 @@ _INSERT: Final = f"INSERT INTO ticket ({_LIST}) VALUES ({', '.join('?' * len(_CO
 _NEWEST: Final = (
     f"SELECT {_LIST} FROM ticket WHERE state IN (SELECT value FROM json_each(?)) "  # noqa: S608 - as above
     "ORDER BY asked_at DESC, rowid DESC"
+)
+
+# With max() alone, the other columns are those of its row.
+_LAST_APPROVED: Final = (
+    f"SELECT {_LIST}, max(decided_at) FROM ticket "  # noqa: S608 - as above
+    "WHERE caller IN (SELECT value FROM json_each(?)) AND state IN ('approved', 'running', 'done', 'failed') "
+    "AND tool IN (SELECT value FROM json_each(?)) GROUP BY tool, caller"
 )
 
 # The most rows that are deleted at once, so that other writers do not wait long.
@@ -61,6 +81,22 @@ def pending(connection: Connection, caller: str, now: str) -> tuple[int, int]:
         "WHERE caller = ? AND state = 'pending' AND expires_at > ?",
         (caller, now),
     ).get
+
+
+def count_pending(connection: Connection, now: str) -> int:
+    """Return the number of all undecided tickets."""
+    return connection.execute(
+        "SELECT count(*) FROM ticket WHERE state = 'pending' AND expires_at > ?", (now,)
+    ).get
+
+
+def last_approved(
+    connection: Connection, tools: Iterable[str], callers: Iterable[str]
+) -> dict[tuple[str, str], Ticket]:
+    """Return the ticket of each of these tools that was approved last for each of these callers."""
+    found = connection.execute(_LAST_APPROVED, (json.dumps([*callers]), json.dumps([*tools])))
+    tickets = [_ticket(row[:-1]) for row in found]
+    return {(ticket.tool, ticket.caller): ticket for ticket in tickets}
 
 
 def insert(connection: Connection, ticket: Ticket) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from itertools import islice
 from typing import Final, TypeVar
@@ -228,6 +228,23 @@ class ApprovalStore:
                 return [*islice((one for one in current if state in (None, one.state)), limit)]
 
         return self._store.read(collect, [])
+
+    def count_pending(self) -> int:
+        """Return how many tickets wait for a decision.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+        now = self._clock.now()
+        return self._store.read(lambda connection: rows.count_pending(connection, now), 0)
+
+    def last_approved(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], Ticket]:
+        """Return the ticket that was approved last, for each pair of a tool and a caller that has one.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+        tools, callers = {tool for tool, _ in pairs}, {caller for _, caller in pairs}
+        nothing: dict[tuple[str, str], Ticket] = {}
+        return self._store.read(lambda connection: rows.last_approved(connection, tools, callers), nothing)
 
     def ticket(self, approval_id: str) -> Ticket | None:
         """Return one ticket in its current state, or None.

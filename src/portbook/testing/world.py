@@ -14,8 +14,9 @@ from os import PathLike
 from typing import Any, Final
 
 from portbook.access.approval_ticket import Ticket, Undecidable, as_json
-from portbook.app.assemble import App, assemble
+from portbook.app.assemble import assemble
 from portbook.app.operator_key import OPERATOR_KEY
+from portbook.app.running_app import App
 from portbook.errors import Reason, Refused
 from portbook.exception_place import Fault
 from portbook.mcp.connection import McpConnection

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
+from portbook.protocol.extensions import TASKS
 
-__all__ = ["missing_for"]
+__all__ = ["known_capabilities", "missing_for"]
 
 # The capability that a client must declare for each method.
 _NEEDS: Final = {
@@ -14,6 +15,26 @@ _NEEDS: Final = {
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
+
+
+# What a client can declare that a server may need, and the parts of each that MCP names.
+_KNOWN: Final[dict[str, tuple[str, ...]]] = {
+    "elicitation": ("form", "url"),
+    "sampling": ("context", "tools"),
+    "roots": (),
+    "extensions": (TASKS,),
+}
+
+
+def known_capabilities(required: JSON) -> JSONObject:
+    """Return what MCP knows of the capabilities that a server requires, and nothing else that it says."""
+    if not isinstance(required, dict):
+        return {}
+    found: JSONObject = {}
+    for name in _KNOWN.keys() & required.keys():
+        parts = required[name]
+        found[name] = {part: {} for part in _KNOWN[name] if isinstance(parts, dict) and part in parts}
+    return found
 
 
 def missing_for(request: JSONObject, capabilities: JSONObject) -> JSONObject | None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from portbook.model import JSON, JSONObject
 
-__all__ = ["BadFrontmatter", "frontmatter_of"]
+__all__ = ["BadFrontmatter", "frontmatter_of", "line_of_member"]
 
 _BLOCK: Final = re.compile(r"---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _MEMBER: Final = re.compile(r"([A-Za-z_][\w.-]*):(?:[ \t]+(.*?))?[ \t]*")
@@ -24,7 +24,11 @@ _SPECIAL: Final = re.compile(r"[&*!|>%@`{}\[\],#?:-]|.*(: |[ \t]#)")
 
 
 class BadFrontmatter(ValueError):
-    """Frontmatter that cannot be parsed; the message names the line and the fix."""
+    """Frontmatter that cannot be parsed; the message names the fix."""
+
+    def __init__(self, said: str, line: int = 1) -> None:
+        super().__init__(said)
+        self.line = line
 
 
 def frontmatter_of(text: str) -> JSONObject:
@@ -45,35 +49,45 @@ def frontmatter_of(text: str) -> JSONObject:
             continue
         name, value = _member(line, number)
         if name in members:
-            raise BadFrontmatter(f"line {number}: the same member twice; keep one")
+            raise BadFrontmatter("the same member twice; keep one", number)
         members[name] = None if value is None else _value(value, number)
         current = name if value is None else None
     return members
 
 
+def line_of_member(text: str, name: str) -> int:
+    """Return the line of a member of the frontmatter; the first line of the file where it has none."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(f"{name}:"):
+            return number
+        if number > 1 and line.startswith("---"):
+            break
+    return 1
+
+
 def _below(members: JSONObject, current: str | None, line: str, number: int) -> None:
     """Add an indented line to the member above it: an item of a list, or a member of an object."""
     if current is None:
-        raise BadFrontmatter(f"line {number}: indented under a member that has a value")
+        raise BadFrontmatter("indented under a member that has a value", number)
     text = line.strip()
     above = members[current]
     if text.startswith("- "):
         items = above if isinstance(above, list) else []
         if above is not None and not isinstance(above, list):
-            raise BadFrontmatter(f"line {number}: a list item among members; use one or the other")
+            raise BadFrontmatter("a list item among members; use one or the other", number)
         members[current] = [*items, _value(text[2:].strip(), number)]
         return
     name, value = _member(text, number)
     inner = above if isinstance(above, dict) else {}
     if (above is not None and not isinstance(above, dict)) or name in inner or value is None:
-        raise BadFrontmatter(f"line {number}: nest one level only, with unique names and values")
+        raise BadFrontmatter("nest one level only, with unique names and values", number)
     members[current] = {**inner, name: _value(value, number)}
 
 
 def _member(line: str, number: int) -> tuple[str, str | None]:
     found = _MEMBER.fullmatch(line)
     if found is None:
-        raise BadFrontmatter(f"line {number}: must be a name, a colon, a space and a value")
+        raise BadFrontmatter("must be a name, a colon, a space and a value", number)
     return found[1], found[2] or None
 
 
@@ -85,11 +99,11 @@ def _value(text: str, number: int) -> JSON:
             value = None
         if isinstance(value, str):
             return value
-        raise BadFrontmatter(f"line {number}: close this double-quoted value")
+        raise BadFrontmatter("close this double-quoted value", number)
     if text.startswith("'"):
         if len(text) > 1 and text.endswith("'") and "'" not in text[1:-1].replace("''", ""):
             return text[1:-1].replace("''", "'")
-        raise BadFrontmatter(f"line {number}: close this single-quoted value")
+        raise BadFrontmatter("close this single-quoted value", number)
     if text.startswith("[") and text.endswith("]"):
         inside = text[1:-1].strip()
         return [_value(item.strip(), number) for item in inside.split(",")] if inside else []
@@ -98,5 +112,5 @@ def _value(text: str, number: int) -> JSON:
     if _NUMBER.fullmatch(text):
         return float(text) if "." in text else int(text)
     if _SPECIAL.match(text):
-        raise BadFrontmatter(f"line {number}: put quotes around this value")
+        raise BadFrontmatter("put quotes around this value", number)
     return text

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.context import Context
+from portbook.tools.declared_options import bad_default
 from portbook.tools.plain_types import NotPlain, PlainType, is_plain_default, plain_type
 from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool
@@ -76,6 +77,9 @@ def _converted(
     known, defaults = _plain_types(parameters, hints), _defaults(parameters)
     if known is None:
         return through_pydantic()
+    for name, default in defaults.items():
+        if not _is_default_of(known[name], default):
+            raise bad_default(function, name)
     fallback = cache(lambda: through_pydantic()[0])
     takes = {name: each.take for name, each in known.items()}
     taken = {name: each.taken for name, each in known.items()}
@@ -111,6 +115,17 @@ def _plain_types(
 
 def _defaults(parameters: Sequence[inspect.Parameter]) -> dict[str, Any]:
     return {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
+
+
+def _is_default_of(plain: PlainType, default: Any) -> bool:
+    """Return whether a default is of its parameter's type, or None: many write `text: str = None`."""
+    if default is None or type(default) in plain.taken:
+        return True
+    try:
+        plain.take(default)
+    except NotPlain:
+        return False
+    return True
 
 
 def _schema_of_plain(known: dict[str, PlainType], defaults: dict[str, Any]) -> JSONObject:

@@ -13,7 +13,36 @@ from portbook.tools.content_block import Content, base64_text
 __all__ = ["Audio", "Image"]
 
 # File extensions whose media subtype has a different name.
-_SUBTYPES: Final = {"jpg": "jpeg", "svg": "svg+xml", "mp3": "mpeg", "m4a": "mp4"}
+_SUBTYPES: Final = {
+    "jpg": "jpeg",
+    "svg": "svg+xml",
+    "tif": "tiff",
+    "ico": "x-icon",
+    "mp3": "mpeg",
+    "m4a": "mp4",
+    "oga": "ogg",
+    "aif": "aiff",
+}
+
+# The formats that a file's extension may name; any other is given as `format`.
+_FORMATS: Final = {
+    "image": frozenset({"png", "jpeg", "gif", "webp", "svg+xml", "bmp", "tiff", "avif", "heic", "x-icon"}),
+    "audio": frozenset({"wav", "mpeg", "mp4", "ogg", "opus", "flac", "aac", "webm", "aiff"}),
+}
+
+# How files of the most frequent formats begin: what has another beginning is no such file.
+_BEGINNINGS: Final = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+    "image/bmp": (b"BM",),
+    "image/tiff": (b"II*\x00", b"MM\x00*"),
+    "audio/wav": (b"RIFF", b"RF64"),
+    "audio/ogg": (b"OggS",),
+    "audio/flac": (b"fLaC", b"ID3"),
+    "audio/aiff": (b"FORM",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +59,8 @@ class Image(Content):
     def __post_init__(self, format: str | None, path: str | os.PathLike[str] | None) -> None:  # noqa: A002 - the field's name
         """Read the file where a path is given.
 
-        Raises `OSError` where it cannot be read, and `TypeError` for both data and path, or neither.
+        Raises `OSError` where it cannot be read, `ValueError` where it is no image, and `TypeError` for both
+        data and path, or neither.
         """
         _fill(self, "image", format, path)
 
@@ -53,7 +83,8 @@ class Audio(Content):
     def __post_init__(self, format: str | None, path: str | os.PathLike[str] | None) -> None:  # noqa: A002 - the field's name
         """Read the file where a path is given.
 
-        Raises `OSError` where it cannot be read, and `TypeError` for both data and path, or neither.
+        Raises `OSError` where it cannot be read, `ValueError` where it is no audio, and `TypeError` for both
+        data and path, or neither.
         """
         _fill(self, "audio", format, path)
 
@@ -68,7 +99,15 @@ def _fill(media: Image | Audio, kind: str, form: str | None, path: str | os.Path
         raise TypeError(f"{type(media).__name__} takes either data or path")
     if path is not None:
         object.__setattr__(media, "data", Path(path).read_bytes())
-        form = form or Path(path).suffix or None
+        if form is None and (form := Path(path).suffix or None) and _subtype(form) not in _FORMATS[kind]:
+            raise ValueError(f"{path}: its extension names no {kind} format; pass format=...")
     if form is not None:
-        name = form.lower().lstrip(".")
-        object.__setattr__(media, "mime_type", f"{kind}/{_SUBTYPES.get(name, name)}")
+        object.__setattr__(media, "mime_type", f"{kind}/{_subtype(form)}")
+    beginnings = _BEGINNINGS.get(media.mime_type, ())
+    if path is not None and beginnings and not (media.data or b"").startswith(beginnings):
+        raise ValueError(f"{path}: not a file of {media.mime_type}; correct the path, or pass format=...")
+
+
+def _subtype(form: str) -> str:
+    name = form.lower().lstrip(".")
+    return _SUBTYPES.get(name, name)

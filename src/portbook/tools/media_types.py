@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Final
 
 __all__ = [
@@ -29,6 +30,9 @@ MULTIPART_TYPE: Final = "multipart/form-data"
 TEXT_TYPE: Final = "text/plain"
 BINARY_TYPE: Final = "application/octet-stream"
 ANY_TYPE: Final = "*/*"
+
+# APIs name a few types again and again; what a hostile one names is not kept for long.
+_MOST_KNOWN: Final = 64
 
 # RFC 6838 4.2, in lower case, without parameters such as a charset.
 _MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
@@ -69,6 +73,7 @@ def is_in_range(media: str, wanted: str) -> bool:
     return media == wanted or wanted == ANY_TYPE or (wanted[-1:] == "*" and media.startswith(wanted[:-1]))
 
 
+@lru_cache(_MOST_KNOWN)
 def essence(media: str) -> str:
     """Return a media type without its parameters, in lower case."""
     return media.partition(";")[0].strip().lower()
@@ -79,6 +84,7 @@ def is_json(media: str) -> bool:
     return kind_of(media) is MediaKind.JSON
 
 
+@lru_cache(_MOST_KNOWN)
 def kind_of(media: str) -> MediaKind:
     """Return the kind of a media type, whether valid or not; any type, `*/*`, counts as JSON."""
     plain = essence(media)

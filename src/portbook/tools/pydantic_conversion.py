@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pydantic
 from pydantic.fields import FieldInfo
@@ -18,6 +18,7 @@ from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.schema.messages import escape_pointer
 from portbook.tools.accepted_names import flaw_of
+from portbook.tools.declared_options import bad_default
 from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool
 from portbook.tools.type_schemas import ArgumentSchemas, TypeSchemas, line_of, schema_of
@@ -60,6 +61,7 @@ def converted_arguments(
     schema.setdefault("properties", {})
 
     validate = model.__pydantic_validator__.validate_python  # model_validate, without its checks of options
+    _require_defaults(function, parameters, validate)
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
         try:
@@ -70,6 +72,28 @@ def converted_arguments(
         return {name: getattr(converted, field) for name, field in names}
 
     return bind, schema
+
+
+# Errors of pydantic that tell of another type, beside those whose names end in _type and _parsing.
+_OF_ANOTHER_TYPE: Final = ("enum", "literal_error")
+
+
+def _require_defaults(
+    function: Callable[..., Any], parameters: Sequence[inspect.Parameter], validate: Callable[..., Any]
+) -> None:
+    """Raise `BadTool` for a default that is not of its parameter's type.
+
+    None is one for every type: many write it for "not given". So is one that breaks a constraint: -1 for "no
+    limit", beside numbers from 1 on.
+    """
+    unset = (None, inspect.Parameter.empty)
+    given = {each.name: each.default for each in parameters if not any(each.default is one for one in unset)}
+    try:
+        validate(given, by_alias=True, by_name=False)
+    except pydantic.ValidationError as error:
+        for found in error.errors(include_url=False, include_context=False, include_input=False):
+            if found["type"].endswith(("_type", "_parsing")) or found["type"] in _OF_ANOTHER_TYPE:
+                raise bad_default(function, str(found["loc"][0])) from None
 
 
 def converted_result(hint: Any) -> tuple[Callable[[Any], Any], JSONObject]:

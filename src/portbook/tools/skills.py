@@ -16,8 +16,8 @@ from typing import Final, cast
 from portbook.model import JSON, JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.content import Blob
-from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of
-from portbook.tools.source_place import CallPlace
+from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of, line_of_member
+from portbook.tools.source_place import CallPlace, shown_file
 from portbook.tools.spec import SKILL_SCHEME, BadTool, Effect, ToolSpec
 
 __all__ = ["specs_from_skills"]
@@ -53,14 +53,19 @@ def specs_from_skills(folder: Path, named_at: CallPlace | None = None) -> list[T
 def _skill(manifest: Path) -> list[ToolSpec]:
     folder = manifest.parent
     try:
-        frontmatter = frontmatter_of(manifest.read_text("utf-8"))
-    except (BadFrontmatter, UnicodeDecodeError) as error:
-        raise BadTool(f"{manifest}: {error}") from None
+        text = manifest.read_text("utf-8")
+        frontmatter = frontmatter_of(text)
+    except BadFrontmatter as error:
+        raise BadTool(f"{_shown(manifest)}:{error.line}:1: {error}") from None
+    except UnicodeDecodeError:
+        raise BadTool(f"{_shown(manifest)}:1:1: not UTF-8; save it as that") from None
     name, description = frontmatter.get("name"), frontmatter.get("description")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name != folder.name:
-        raise BadTool(f"{manifest}: its name must be that of its folder: a-z, 0-9 and single hyphens")
+        place = f"{_shown(manifest)}:{line_of_member(text, 'name')}:1"
+        raise BadTool(f"{place}: its name must be that of its folder: a-z, 0-9 and single hyphens")
     if not isinstance(description, str) or not description:
-        raise BadTool(f"{manifest}: its frontmatter needs a description")
+        place = f"{_shown(manifest)}:{line_of_member(text, 'description')}:1"
+        raise BadTool(f"{place}: its frontmatter needs a description: a text that says when to use it")
     files = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -91,6 +96,10 @@ def _skill(manifest: Path) -> list[ToolSpec]:
         _file(root + path, data, name, description, entry if path == _MANIFEST else None)
         for path, data in files.items()
     ]
+
+
+def _shown(manifest: Path) -> str:
+    return shown_file(str(manifest.absolute()))
 
 
 def _file(uri: str, data: bytes, name: str, description: str, entry: JSONObject | None) -> ToolSpec:

@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from traceback import walk_tb
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 __all__ = ["CallPlace", "declared_at", "place_of_error", "shown_file"]
+
+_STANDARD_LIBRARY: Final = f"{Path(os.__file__).parent}{os.sep}"
+# Names of the folders of installed packages.
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 
 
 class CallPlace(NamedTuple):
@@ -46,22 +50,31 @@ def declared_at(function: Callable[..., Any]) -> str:
 def place_of_error(error: BaseException, not_theirs: Iterable[str]) -> str | None:
     """Return where an exception was raised in the author's code, as far in as that goes.
 
-    Files that begin with one of `not_theirs` are not the author's. None where no line of the way is.
+    Files that begin with one of `not_theirs` are not the author's. None where no line of the way is. A line
+    of a library counts only where the way has no other: the mistake is where the library was called.
     """
     skipped = tuple(not_theirs)
     if isinstance(error, SyntaxError) and error.lineno is not None and error.filename:
         return f"{shown_file(error.filename)}:{error.lineno}:{error.offset or 1}"
     found: str | None = None
+    is_found_in_library = True
     at = error.__traceback__
     for frame, line in walk_tb(at):
         assert at is not None
         code = frame.f_code
-        if not code.co_filename.startswith(skipped):
+        is_library = _is_of_library(code.co_filename)
+        if not code.co_filename.startswith(skipped) and (is_found_in_library or not is_library):
+            is_found_in_library = is_library
             positions = list(code.co_positions())
             column = positions[at.tb_lasti // 2][2] if at.tb_lasti >= 0 else None
             found = f"{shown_file(code.co_filename)}:{line}:{(column or 0) + 1}"
         at = at.tb_next
     return found
+
+
+def _is_of_library(file: str) -> bool:
+    """Return whether a file belongs to Python or to an installed package."""
+    return file.startswith((_STANDARD_LIBRARY, "<frozen ")) or not _INSTALLED.isdisjoint(Path(file).parts)
 
 
 def shown_file(name: str) -> str:

@@ -25,9 +25,9 @@ from typing import Any, Literal, TypeVar, get_args, overload
 from portbook.model import JSONObject, Kind
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.annotations import hints_of
+from portbook.tools.declared_options import require_options
 from portbook.tools.source_place import CallPlace
 from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
-from portbook.tools.tags_and_meta import meta_of, tags_of
 from portbook.tools.titles_and_icons import shown_of
 from portbook.tools.uri_templates import UriTemplate
 
@@ -52,6 +52,7 @@ class Toolset:
     """A named set of functions to be served."""
 
     def __init__(self, label: str) -> None:
+        require_options("Toolset", label=label)
         self.label = label
         self._declared: dict[str, _Declared] = {}
         self._resources: dict[str, _Declared] = {}
@@ -130,6 +131,18 @@ class Toolset:
         _require_function(function, "tool")
 
         def declare(target: _F) -> _F:
+            require_options(
+                f"tool {name if isinstance(name, str) else getattr(target, '__name__', '')!r}",
+                name=name,
+                description=description,
+                inline=inline,
+                timeout_ms=timeout_ms,
+                title=title,
+                icons=icons,
+                annotations=annotations,
+                input_schema=input_schema,
+                detach=detach,
+            )
             tool_name = require_name(name if name is not None else getattr(target, "__name__", ""))
             what = f"tool {tool_name!r}"
             if tool_name in self._declared:
@@ -138,15 +151,14 @@ class Toolset:
                 raise BadTool(f"{what}: effect must be one of {', '.join(Effect)}")
             if task not in get_args(TaskUse):
                 raise BadTool(f"{what}: task must be one of {', '.join(get_args(TaskUse))}")
-            _require_deadline(what, timeout_ms)
-            tool_tags = tags_of(what, tags)
+            tool_tags, tool_meta = _tags_and_meta(what, tags, meta)
             options: dict[str, Any] = {
                 "description": description,
                 "effect": Effect(effect or Effect.WRITE),
                 "is_effect_declared": effect is not None,
                 "is_inline": inline,
                 "timeout_ms": timeout_ms,
-                "shown": {**shown_of(what, title=title, icons=icons), **meta_of(what, meta, tool_tags)},
+                "shown": {**shown_of(what, title=title, icons=icons), **tool_meta},
                 "tags": tool_tags,
                 "hints": hints_of(what, annotations),
                 "given_schema": input_schema,
@@ -192,9 +204,18 @@ class Toolset:
         if not isinstance(uri, str):  # pyright: ignore[reportUnnecessaryIsInstance] - @toolset.resource alone
             raise BadTool("@toolset.resource needs an address: @toolset.resource('notes://all')")
         template, what = UriTemplate(uri), f"resource {uri!r}"
-        if cache_ms < 0:
-            raise BadTool(f"{what}: cache_ms must be 0 or above")
-        _require_deadline(what, timeout_ms)
+        require_options(
+            what,
+            name=name,
+            description=description,
+            mime_type=mime_type,
+            title=title,
+            icons=icons,
+            annotations=annotations,
+            complete=complete,
+            timeout_ms=timeout_ms,
+            cache_ms=cache_ms,
+        )
 
         def declare(target: _F) -> _F:
             if uri in self._resources:
@@ -261,11 +282,19 @@ class Toolset:
         def declare(target: _F) -> _F:
             prompt_name = name if name is not None else getattr(target, "__name__", "")
             what = f"prompt {prompt_name!r}"
+            require_options(
+                what,
+                name=name,
+                description=description,
+                title=title,
+                icons=icons,
+                complete=complete,
+                timeout_ms=timeout_ms,
+            )
             if not 0 < len(prompt_name) <= 128 or not prompt_name.isprintable():
                 raise BadTool(f"prompt name {prompt_name[:40]!r}: use 1 to 128 printable characters")
             if prompt_name in self._prompts:
                 raise BadTool(f"{what} is declared twice in this toolset; rename one")
-            _require_deadline(what, timeout_ms)
             self._prompts[prompt_name] = _Declared(
                 target,
                 {
@@ -284,6 +313,7 @@ class Toolset:
         """Serve the Agent Skills of a `folder`: each subfolder that has a `SKILL.md` is one."""
         import inspect  # late, here and below: few toolsets have skills
 
+        require_options("toolset.skills", folder=folder)
         here = inspect.currentframe()
         self._skills.append((Path(folder), CallPlace.of(None if here is None else here.f_back)))
 
@@ -350,14 +380,22 @@ class Toolset:
         return specs
 
 
+def _tags_and_meta(what: str, tags: Any, meta: Any) -> tuple[tuple[str, ...], JSONObject]:
+    """Return the tags of a tool, and its `_meta` under that name.
+
+    Raises `BadTool` where one of them is not valid.
+    """
+    if tags == () and meta is None:
+        return (), {}
+    from portbook.tools.tags_and_meta import meta_of, tags_of  # late: most tools have neither
+
+    valid = tags_of(what, tags)
+    return valid, meta_of(what, meta, valid)
+
+
 def _require_function(function: Any, decorator: str) -> None:
     if function is not None and not callable(function):
         raise BadTool(
             f"@toolset.{decorator}({function!r}): the decorator takes a function; "
             f"set the name with @toolset.{decorator}(name=...)"
         )
-
-
-def _require_deadline(what: str, timeout_ms: int | None) -> None:
-    if timeout_ms is not None and timeout_ms <= 0:
-        raise BadTool(f"{what}: timeout_ms must be above 0")

@@ -20,6 +20,7 @@ __all__ = ["MissingToolset", "ToolsetLoader", "load_toolsets"]
 # Names of the folders of installed packages.
 _INSTALLED = ("site-packages", "dist-packages")
 
+_NO_OPTION = late_pattern(r"Toolset\.(\w+)\(\) got an unexpected keyword argument '([^']+)'")
 _NO_NAME = late_pattern(r"cannot import name '([^']+)'")
 _FASTMCP = "docs/how-to/come-from-fastmcp.md"
 
@@ -69,6 +70,8 @@ def load_toolsets(source: str) -> list[Toolset]:
     Raises `BadTool` where it does not exist, cannot be imported, or has no toolset.
     """
     is_file = source.endswith(".py")
+    if not is_file and ("/" in source or source.startswith(".")):
+        raise MissingToolset(f"{source}: not a toolset; name a file that ends in .py, or a module")
     module = _import_file(Path(source)) if is_file else _import_module(source)
     found = {id(value): value for value in vars(module).values() if isinstance(value, Toolset)}
     if not found:
@@ -155,6 +158,10 @@ def _explained(source: str, error: BaseException) -> BadTool:
     place = place or source
     if isinstance(error, BadTool):
         return BadTool(f"{place}: {error}")
+    if isinstance(error, TypeError) and (found := _NO_OPTION.match(str(error))) is not None:
+        return BadTool(
+            f"{place}: @toolset.{found[1]} has no option {found[2]!r}; {_hint_of_option(*found.groups())}"
+        )
     if isinstance(error, SyntaxError):
         return BadTool(f"{place}: not valid Python: {error.msg}; {_remedy(error)}")
     return BadTool(f"{place}: cannot be imported: {type(error).__name__}: {error}; {_remedy(error)}")
@@ -170,6 +177,16 @@ def _remedy(error: BaseException) -> str:
             return f"declare tools with a Toolset; {_FASTMCP} shows how"
         return _hint_of_name(error) or "correct the name, or install the package where Portbook is installed"
     return "correct this line"
+
+
+def _hint_of_option(decorator: str, option: str) -> str:
+    """Return the option that was meant, or all that there are."""
+    from inspect import signature  # late: only where there is a mistake to tell
+
+    known = [
+        name for name in signature(getattr(Toolset, decorator)).parameters if name not in ("self", "function")
+    ]
+    return did_you_mean(option, known) or f"use one of {', '.join(known)}"
 
 
 def _hint_of_name(error: ImportError) -> str:

@@ -9,6 +9,7 @@ from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.methods import method_of
+from portbook.protocol.revisions import REVISIONS
 
 __all__ = ["TASK", "AnswerChecks", "BadAnswer", "RpcError", "is_created_task"]
 
@@ -21,9 +22,11 @@ _NO_VIOLATION: Final[tuple[Finding, ...]] = ()
 class BadAnswer(Exception):
     """An answer that breaks the protocol."""
 
-    def __init__(self, findings: tuple[Finding, ...]) -> None:
+    def __init__(self, findings: tuple[Finding, ...], result: JSONObject | None = None) -> None:
         super().__init__("the answer breaks the protocol")
         self.findings = findings
+        self.result = result
+        """The result that breaks its schema, where there is one."""
 
 
 class RpcError(Exception):
@@ -59,15 +62,21 @@ class AnswerChecks:
         result = response.get("result")
         if not isinstance(result, dict):
             raise _bad("/result", "must be an object")
-        findings = self._findings(method, result, revision)
-        if findings:
-            if self._is_enforced:
-                raise BadAnswer(findings)
-            first = findings[0]
-            self._warn(
-                f"its answer to {method} breaks {revision}: {first.pointer or '(root)'}: {first.message}"
-            )
+        self.require(method, result, revision)
         return result
+
+    def require(self, method: str, result: JSONObject, revision: str) -> None:
+        """Check the result of a request of this `method`.
+
+        Raises `BadAnswer` where it breaks the schema; where that is not enforced, it is warned of.
+        """
+        findings = self._findings(method, result, revision)
+        if not findings:
+            return
+        if self._is_enforced:
+            raise BadAnswer(findings, result)
+        first = findings[0]
+        self._warn(f"its answer to {method} breaks {revision}: {first.pointer or '(root)'}: {first.message}")
 
     def allows_request(self, message: JSONObject, method: str, revision: str) -> tuple[Finding, ...]:
         """Return the violations in a message that is about to be sent."""
@@ -82,7 +91,8 @@ class AnswerChecks:
     def _findings(self, method: str, result: JSONObject, revision: str) -> tuple[Finding, ...]:
         if method_of(method, revision) is None:  # of an extension, which the official schema does not have
             return _NO_VIOLATION
-        kind = result.get("resultType")
+        # Results have types since 2026-07-28; before, that was a word like any other.
+        kind = None if REVISIONS[revision].has_handshake else result.get("resultType")
         if kind == TASK and method == "tools/call":  # of the tasks extension, as above
             return _of_task(result)
         has_tasks = method_of("tasks/result", revision) is not None

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from portbook.upstreams import keeper
 from portbook.upstreams.transport import NotSent
@@ -21,8 +21,12 @@ _LEAVES_S: Final = 1.0
 # The keeper takes two graces of two seconds at most.
 _KEEPER_S: Final = 6.0
 _STEP_S: Final = 0.01
+# As many lines as a server may write into this take no longer than a few milliseconds.
+_PIECE_BYTES: Final = 8192
 # How long standard error may stay open after standard output has ended.
 _LAST_WORDS_S: Final = 0.2
+# A keeper whose streams have ended is ending itself; the system tells its status a moment later.
+_STATUS_S: Final = 0.05
 
 
 class _Pipe(asyncio.Protocol):
@@ -31,9 +35,26 @@ class _Pipe(asyncio.Protocol):
     def __init__(self, feed: Callable[[bytes], None], end: Callable[[], None]) -> None:
         self._feed = feed
         self._end = end
+        self._transport: asyncio.ReadTransport | None = None
+        self._rest = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.ReadTransport", transport)
 
     def data_received(self, data: bytes) -> None:
-        self._feed(data)
+        """Pass on what was read; of much, a piece in each turn of the loop, so that others have theirs."""
+        self._feed(data[:_PIECE_BYTES])
+        self._rest = data[_PIECE_BYTES:]
+        if self._rest and self._transport is not None:
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        data, self._rest = self._rest, b""
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._transport.resume_reading()
+        self.data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
@@ -50,6 +71,11 @@ class _Ending:
     async def wait(self) -> None:
         """Wait for the end of standard error."""
         await self._errors.wait()
+
+    @property
+    def have_errors_ended(self) -> bool:
+        """Return whether standard error has ended, which the keeper holds until it ends itself."""
+        return self._errors.is_set()
 
     def output_ended(self) -> None:
         self._has_output_ended = True
@@ -113,7 +139,8 @@ class ChildProcess:
             )
         except OSError as error:
             os.close(writing)
-            raise NotSent(f"it cannot be started: {error.strerror}") from None
+            what = "its cwd cannot be used" if error.filename == folder else "it cannot be started"
+            raise NotSent(f"{what}: {error.strerror}") from None
         finally:
             os.close(reading)
         child = cls(process, writing)
@@ -145,6 +172,15 @@ class ChildProcess:
     def pid(self) -> int:
         """Return the id of the keeper."""
         return self._process.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        """Return the exit status of a server that has ended; None where it is not known."""
+        if not self._ending.have_errors_ended:
+            return self._process.poll()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(_STATUS_S)
+        return None
 
     @property
     def is_open(self) -> bool:

@@ -9,29 +9,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from portbook.canonical import json_bytes
-from portbook.errors import REASONS, Finding, Reason, Refused
-from portbook.model import JSON, JSONObject, Run
+from portbook.errors import Finding, Refused
+from portbook.model import JSONObject, Run
 from portbook.protocol.log_levels import LEVELS
-from portbook.protocol.methods import Sender, method_of
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, Revision
 from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer
-from portbook.upstreams.request_meta import related_task
-from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
+from portbook.upstreams.open_requests import OpenRequest, OpenRequests
+from portbook.upstreams.running_call import RunningCall
+from portbook.upstreams.server_requests import ServerRequests
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
 from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
 __all__ = ["Events", "UpstreamConnection"]
 
-# Requests under way at one server; a call beyond that is refused.
-_MAX_OPEN: Final = 1024
+# Longer than any server takes that answers at all.
+_ASIDE_S: Final = 60.0
 
 _CANCELLED: Final = "notifications/cancelled"
-_QUESTIONS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
+
+# An id in an answer that cannot be parsed, and how far from its ends it is looked for.
+_ID: Final = re.compile(rb'"id"\s*:\s*([0-9]{1,15})(?![0-9.eE])')
+_ENDS: Final = 200
+# How a message can begin; what programs print begins otherwise, and costs no parsing.
+_BEGINS: Final = (b"{", b"[")
 
 
 class Events(NamedTuple):
@@ -39,17 +45,12 @@ class Events(NamedTuple):
 
     changed: Callable[[str, JSONObject], None]
     """A notification that a list or a resource has changed: its method and its params."""
-    lost: Callable[[str], None]
-    """The connection has ended, and why."""
+    lost: Callable[[UpstreamConnection, str], None]
+    """A connection has ended, and why."""
     odd: Callable[[str], None]
     """A message was dropped, and why."""
-
-
-class _Open(NamedTuple):
-    method: str
-    call: RunningCall
-    is_aside: bool
-    """Whether it belongs to no call: it keeps no server busy, and nothing of the server belongs to it."""
+    troubled: Callable[[str | None], None] = lambda _: None
+    """What keeps every request from being answered, None where nothing does any more."""
 
 
 class UpstreamConnection:
@@ -59,7 +60,8 @@ class UpstreamConnection:
         self._link = link
         self._checks = checks
         self._events = events
-        self._open: dict[int, _Open] = {}
+        self._open = OpenRequests()
+        self._server_requests = ServerRequests(self._open, checks, link)
         self._count = 0
         self.revision: Revision = NEWEST_HANDSHAKE
         self.capabilities: JSONObject = {}
@@ -70,7 +72,7 @@ class UpstreamConnection:
     @property
     def is_busy(self) -> bool:
         """Return whether a request is under way."""
-        return any(not each.is_aside for each in self._open.values())
+        return self._open.is_busy
 
     @property
     def link(self) -> UpstreamLink:
@@ -107,18 +109,19 @@ class UpstreamConnection:
         run: Run | None,
         *,
         is_aside: bool = False,
+        is_stream: bool = False,
         task: str | None = None,
     ) -> RunningCall:
         """Send a request for a caller; `params` makes its params from its number.
 
-        One that `is_aside` belongs to no call. One for the result of a `task` is answered as the call of the
-        tool would be.
+        One that `is_aside` belongs to no call, one that `is_stream` is answered at its end. One for the
+        result of a `task` is answered as the call of the tool would be.
 
         Raises `NotSent` where nothing was sent, and `BadAnswer` where the official schema forbids it.
         """
         if self.is_lost:
             raise NotSent("its connection has ended")
-        if len(self._open) >= _MAX_OPEN:
+        if self._open.is_full(is_aside=is_aside):
             raise NotSent("too many requests are under way there")
         self._count += 1
         number = self._count
@@ -127,17 +130,17 @@ class UpstreamConnection:
         if findings:
             raise BadAnswer(findings)
         call = RunningCall(number, run, asyncio.get_running_loop().create_future(), task)
-        self._open[number] = _Open(method if task is None else "tools/call", call, is_aside)
+        self._open.put(OpenRequest(method if task is None else "tools/call", call, is_aside, is_stream))
         try:
             self._link.send(message, json_bytes(message), number)
         except BaseException:
-            del self._open[number]
+            self._open.take(number)
             raise
         return call
 
     def forget(self, call: RunningCall, *, is_cancelled: bool = False) -> None:
         """Wait no longer for the answer to a call; where it `is_cancelled`, the server learns of that."""
-        found = self._open.pop(call.number, None)
+        found = self._open.take(call.number)
         if found is not None:
             # A server may not be told to cancel `initialize`.
             if is_cancelled and not self.is_lost and found.method != "initialize":
@@ -151,6 +154,10 @@ class UpstreamConnection:
             self.request_aside("tasks/cancel", {"taskId": call.task})
         self.notify(_CANCELLED, {"requestId": call.number, "reason": "the caller no longer waits"})
 
+    def require_result(self, method: str, result: JSONObject) -> None:
+        """Check a result that came by other ways than the answer to its request. Raises `BadAnswer`."""
+        self._checks.require(method, result, self.revision.name)
+
     def notify(self, method: str, params: JSONObject | None = None) -> None:
         """Send a notification, if it can be sent."""
         message: JSONObject = {"jsonrpc": "2.0", "method": method}
@@ -163,14 +170,25 @@ class UpstreamConnection:
         """Ask a server of the handshake era for log messages of every level."""
         self.request_aside("logging/setLevel", {"level": LEVELS[0]})
 
-    def request_aside(self, method: str, params: JSONObject) -> RunningCall | None:
-        """Send a request whose answer does not matter; None where it cannot be sent."""
+    def request_aside(
+        self, method: str, params: JSONObject, *, is_stream: bool = False
+    ) -> RunningCall | None:
+        """Send a request whose answer does not matter; None where it cannot be sent.
+
+        Many servers never answer such a request: after a while it is forgotten, unless it `is_stream`.
+        """
         try:
-            call = self.begin(method, lambda _: params, None, is_aside=True)
+            call = self.begin(method, lambda _: params, None, is_aside=True, is_stream=is_stream)
         except (NotSent, BadAnswer):
             return None
-        call.result.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if not is_stream:
+            expiry = asyncio.get_running_loop().call_later(_ASIDE_S, self._expire, call.number)
+            call.result.add_done_callback(lambda _: expiry.cancel())
         return call
+
+    def _expire(self, number: int) -> None:
+        self.failed(number, TimeoutError())
+        self._link.abandon(number)
 
     async def close(self) -> None:
         """End the connection."""
@@ -184,13 +202,20 @@ class UpstreamConnection:
         if frame is OVERSIZE:
             self._unreadable("an answer is too large", of)
             return
+        if frame.lstrip()[:1] not in _BEGINS:
+            self._events.odd("it wrote a line that is no message")
+            return
         try:
             message = parse(frame)
-        except Refused:
+        except Refused as refused:
             if b'"jsonrpc"' in frame:  # meant as a message; other lines are what programs print
-                self._unreadable("an answer is not JSON", of)
+                problem = "; ".join(("an answer is not JSON", *(each.message for each in refused.findings)))
+                self._unreadable(problem, self._number_in(frame) if of is None else of)
             else:
                 self._events.odd("it wrote a line that is no message")
+            return
+        if isinstance(message, list) and not self.revision.has_batches and b'"jsonrpc"' in frame:
+            self._unreadable("an answer is a batch, which its revision does not have", of)
             return
         for each in message if isinstance(message, list) else [message]:
             if isinstance(each, dict):
@@ -204,25 +229,39 @@ class UpstreamConnection:
 
     def failed(self, of: int, error: Exception) -> None:
         """Fail one request."""
-        found = self._open.pop(of, None)
+        found = self._open.take(of)
         if found is not None and not found.call.result.done():
             found.call.fail(error)
+
+    def unusable(self, of: int, pointer: str, problem: str) -> None:
+        """Fail one request, whose answer breaks the protocol."""
+        self.failed(of, BadAnswer((Finding(pointer, problem, "http", ""),)))
+
+    def troubled(self, problem: str | None) -> None:
+        """Tell what keeps every request from being answered."""
+        self._events.troubled(problem)
 
     def lost(self, problem: str) -> None:
         """Fail every request: the server is gone."""
         if self.is_lost:
             return
         self.is_lost = True
-        opened, self._open = self._open, {}
-        for each in opened.values():
+        for each in self._open.take_all():
             if not each.call.result.done():
                 each.call.fail(ConnectionLost(problem))
-        self._events.lost(problem)
+        self._events.lost(self, problem)
+
+    def _number_in(self, frame: bytes) -> int | None:
+        """Return the request that an unreadable answer names, where it can be no other."""
+        ends = frame[:_ENDS] + b" " + frame[-_ENDS:]
+        named = {int(number) for number in _ID.findall(ends)}
+        opened = [number for number in named if number in self._open]
+        return opened[0] if len(opened) == 1 else None
 
     def _unreadable(self, problem: str, of: int | None) -> None:
         """Fail the request that an unreadable message answers, as far as that is known."""
         self._events.odd(problem)
-        only = self._only()
+        only = self._open.only_answerable()
         number = of if of is not None else None if only is None else only.number
         if number is not None:
             self.failed(number, BadAnswer((Finding("", problem, "json", ""),)))
@@ -234,13 +273,12 @@ class UpstreamConnection:
         elif not isinstance(method, str):
             self._events.odd("it sent a message whose method is no string")
         elif "id" in message:
-            self._take_question(message, method, of)
+            self._server_requests.take(message, method, self.revision, of)
         else:
             self._take_notification(message, method, of)
 
     def _take_answer(self, message: JSONObject) -> None:
-        number = message.get("id")
-        found = self._open.pop(number, None) if type(number) is int else None
+        found = self._open.take(message.get("id"))
         if found is None or found.call.result.done():
             self._events.odd("it answered a request that is not open")
             return
@@ -262,75 +300,14 @@ class UpstreamConnection:
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         if method == "notifications/progress":
-            token = params.get("progressToken")
-            call = self._call_under(token) if type(token) is int else None
+            call = self._open.call_under(params.get("progressToken"))
             if call is not None:
                 call.progress(params)
         elif method == "notifications/message":
-            call = self._call_of(of, params)
+            call = self._open.call_of(of, params)
             if call is not None:
                 call.log(params)
+        elif method == "notifications/elicitation/complete":
+            self._server_requests.complete(params.get("elicitationId"))
         elif method.endswith(("list_changed", "resources/updated")):
             self._events.changed(method, params)
-
-    def _take_question(self, message: JSONObject, method: str, of: int | None) -> None:
-        identifier = message["id"]
-        known = method_of(method, self.revision.name)
-        if method == "ping":
-            self._respond(identifier, {"result": {}})
-        elif known is None or known.sender is Sender.CLIENT or method not in _QUESTIONS:
-            self._respond(identifier, _error(Reason.UNKNOWN_METHOD, "not served"))
-        elif not self._checks.is_notification(message, method, self.revision.name):
-            self._respond(
-                identifier, _error(Reason.BAD_PARAMS, "the official schema does not allow this request")
-            )
-        else:
-            params = message.get("params")
-            self._ask(identifier, method, params, self._call_of(of, params))
-
-    def _ask(self, identifier: JSON, method: str, params: JSON, call: RunningCall | None) -> None:
-        def refuse(why: str) -> None:
-            self._respond(identifier, _error(Reason.INTERNAL, why))
-
-        if call is None:
-            refuse(
-                "several calls are under way, and nothing says which of their clients to ask"
-                if self.is_busy
-                else "no call is under way whose client could be asked"
-            )
-            return
-
-        def answer(given: JSONObject) -> None:
-            self._respond(identifier, {"result": given})
-
-        request: JSONObject = {"method": method, "params": params if isinstance(params, dict) else {}}
-        call.ask(UpstreamQuestion(request, answer, refuse))
-
-    def _call_of(self, of: int | None, params: JSON) -> RunningCall | None:
-        """Return the call that a message belongs to: its stream's, its task's, or the only one under way."""
-        if of is not None and of in self._open:
-            return self._open[of].call
-        task = related_task(params)
-        of_task = (each.call for each in self._open.values() if task is not None and each.call.task == task)
-        return next(of_task, None) or self._only()
-
-    def _call_under(self, token: int) -> RunningCall | None:
-        """Return the call whose progress has this token: the number of its first request."""
-        found = self._open.get(token)
-        if found is not None:
-            return found.call
-        return next((each.call for each in self._open.values() if each.call.token == token), None)
-
-    def _only(self) -> RunningCall | None:
-        """Return the one call that is under way; None where there are several."""
-        calls = [each.call for each in self._open.values() if not each.is_aside]
-        return calls[0] if len(calls) == 1 else None
-
-    def _respond(self, identifier: JSON, answer: JSONObject) -> None:
-        message: JSONObject = {"jsonrpc": "2.0", "id": identifier, **answer}
-        with contextlib.suppress(NotSent):  # whoever waits for the server learns that it is gone
-            self._link.send(message, json_bytes(message))
-
-
-def _error(reason: Reason, why: str) -> JSONObject:
-    return {"error": {"code": REASONS[reason].mcp.code_in(""), "message": why}}

@@ -49,6 +49,8 @@ class DeclaredUpstream:
     """The effects that the operator states, by its own names of tools."""
     is_enforced: bool = True
     """Whether an answer that breaks its schema fails the call; otherwise the operator is warned."""
+    revision: str | None = None
+    """The revision that it is spoken to in; None where it is asked."""
     may_ask: frozenset[str] = frozenset({"elicitation", "roots"})
     timeout_ms: int = 30_000
     start: StartTime = "lazy"

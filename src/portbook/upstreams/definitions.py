@@ -5,14 +5,18 @@ Each list is asked for page by page, within limits; a server without a capabilit
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, cast
 
+from portbook.canonical import json_bytes
+from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.protocol.extensions import SKILLS
-from portbook.upstreams.answer_checks import RpcError
+from portbook.upstreams.answer_checks import BadAnswer, RpcError
 from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.definition_shape import problem_in, without_nulls
 from portbook.upstreams.request_meta import meta_for
 
 __all__ = ["ObservedDefinition", "Offer", "OfferKind", "TooMany", "observe"]
@@ -20,6 +24,10 @@ __all__ = ["ObservedDefinition", "Offer", "OfferKind", "TooMany", "observe"]
 # The most entries of one list, and the most pages: more is a fault, or an attempt to fill the memory.
 _MAX_ENTRIES: Final = 5000
 _MAX_PAGES: Final = 200
+# As many sentences as an operator reads about entries that cannot be used.
+_MAX_SENTENCES: Final = 10
+# All lists of a server together, as JSON; in memory it takes many times as much.
+_MAX_BYTES: Final = 4 * 1024 * 1024
 
 OfferKind = str
 """`tool`, `resource`, `template`, `prompt` or `skill`."""
@@ -41,6 +49,10 @@ _LISTS: Final = (
     _List("prompt", "prompts/list", "prompts", "prompts", "name"),
     _List("skill", "skills/list", "skills", SKILLS, "uri", is_extension=True),
 )
+
+
+# What is approved by its name.
+_PINNED: Final = frozenset({"tool", "prompt"})
 
 
 class TooMany(Exception):
@@ -67,6 +79,8 @@ class Offer:
     instructions: str | None = None
     completes: bool = False
     """Whether it completes arguments of prompts and templates."""
+    left_out: tuple[str, ...] = ()
+    """What it lists and nothing can be done with: sentences for the operator, and nothing that is kept."""
 
     def of(self, kind: OfferKind) -> Iterator[ObservedDefinition]:
         """Iterate over the definitions of a kind."""
@@ -94,16 +108,23 @@ class Offer:
 
 
 async def observe(server: str, connection: UpstreamConnection, timeout_s: float) -> Offer:
-    """Return what the server at the other end offers now.
+    """Return what the server at the other end offers now; an entry that cannot be used is left out.
 
     Raises `TooMany`, and as a request does.
     """
-    found: list[ObservedDefinition] = []
+    found, left_out = list[ObservedDefinition](), list[str]()
+    left = _MAX_BYTES
     for each in _LISTS:
         if _offers(connection, each):
-            found.extend(await _entries(server, connection, each, timeout_s))
+            entries, size = await _entries(server, connection, each, timeout_s, left, left_out)
+            found.extend(entries)
+            left -= size
     return Offer(
-        server, tuple(found), connection.instructions, completes="completions" in connection.capabilities
+        server,
+        tuple(_named_once(found, left_out)),
+        connection.instructions,
+        completes="completions" in connection.capabilities,
+        left_out=tuple(_few(left_out)),
     )
 
 
@@ -116,10 +137,17 @@ def _offers(connection: UpstreamConnection, wanted: _List) -> bool:
 
 
 async def _entries(
-    server: str, connection: UpstreamConnection, wanted: _List, timeout_s: float
-) -> list[ObservedDefinition]:
+    server: str,
+    connection: UpstreamConnection,
+    wanted: _List,
+    timeout_s: float,
+    most_bytes: int,
+    left_out: list[str],
+) -> tuple[list[ObservedDefinition], int]:
+    """Return the entries of a list, and its size as JSON."""
     entries: list[ObservedDefinition] = []
     cursor: JSON = None
+    size = 0
     for _ in range(_MAX_PAGES):
         meta = meta_for(connection.revision)
         params: JSONObject = {"_meta": meta} if meta else {}
@@ -129,15 +157,85 @@ async def _entries(
             page = await connection.request(wanted.method, params, timeout_s)
         except RpcError:
             if wanted.kind == "template":  # many servers with resources have no templates, and say so thus
-                return entries
+                return entries, size
             raise
-        for definition in cast("list[JSONObject]", page.get(wanted.member) or []):
-            name = definition.get(wanted.named_by)
-            if isinstance(name, str):
-                entries.append(ObservedDefinition(server, wanted.kind, name, definition))
+        except BadAnswer as error:
+            page = _without_wrong(connection, wanted, error, left_out)
+        entries += _usable(server, page, wanted, left_out)
         if len(entries) > _MAX_ENTRIES:
             raise TooMany(f"its {wanted.method} has more than {_MAX_ENTRIES} entries")
+        size += len(json_bytes(page))
+        if size > most_bytes:
+            raise TooMany(f"its {wanted.method} makes its lists longer than {_MAX_BYTES} bytes")
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str) or not cursor:
-            return entries
+            return entries, size
     raise TooMany(f"its {wanted.method} has no end after {_MAX_PAGES} pages")
+
+
+# -- entries that cannot be used
+
+
+def _without_wrong(
+    connection: UpstreamConnection, wanted: _List, error: BadAnswer, left_out: list[str]
+) -> JSONObject:
+    """Return a page without the entries that break the schema, where nothing else does.
+
+    Raises `BadAnswer` otherwise.
+    """
+    page, member = error.result, wanted.member
+    entries = None if page is None else page.get(member)
+    if page is None or not isinstance(entries, list):
+        raise error
+    connection.require_result(wanted.method, {**page, member: []})
+    kept: list[JSON] = []
+    for at, each in enumerate(entries):
+        try:
+            connection.require_result(wanted.method, {**page, member: [each]})
+        except BadAnswer as wrong:
+            first = wrong.findings[0]
+            place = first.pointer.replace(f"/{member}/0", f"/{member}/{at}", 1)
+            left_out.append(
+                f"an entry of its {wanted.method} is left out: {place}: {first.message}; "
+                '`validation = "warn"` takes what is a little wrong'
+            )
+        else:
+            kept.append(each)
+    return {**page, member: kept}
+
+
+def _usable(
+    server: str, page: JSONObject, wanted: _List, left_out: list[str]
+) -> Iterator[ObservedDefinition]:
+    """Yield the entries of a page that something can be done with.
+
+    Raises `BadAnswer` where they are no list of objects, which nothing less is required of than that.
+    """
+    entries = page.get(wanted.member)
+    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        finding = Finding(f"/result/{wanted.member}", "must be a list of objects", "type", "")
+        raise BadAnswer((finding,))
+    for at, each in enumerate(cast("list[JSONObject]", entries)):
+        definition = without_nulls(each)
+        problem = problem_in(definition, wanted.named_by, is_tool=wanted.kind == "tool")
+        if problem is None:
+            name = cast("str", definition[wanted.named_by])
+            yield ObservedDefinition(server, wanted.kind, name, definition)
+        else:
+            left_out.append(f"an entry of its {wanted.method} is left out: /{wanted.member}/{at}{problem}")
+
+
+def _named_once(found: list[ObservedDefinition], left_out: list[str]) -> Iterator[ObservedDefinition]:
+    """Yield what can be told apart: which one of two with the same name is meant, nobody knows."""
+    counts = Counter((each.kind, each.name) for each in found if each.kind in _PINNED)
+    for each in found:
+        if counts[each.kind, each.name] < 2:
+            yield each
+    for (kind, name), count in counts.items():
+        if count > 1:
+            left_out.append(f"{kind} {name!r} is left out: the server has two entries of this name")
+
+
+def _few(sentences: list[str]) -> list[str]:
+    rest = len(sentences) - _MAX_SENTENCES
+    return sentences if rest <= 0 else [*sentences[:_MAX_SENTENCES], f"and {rest} more are left out"]

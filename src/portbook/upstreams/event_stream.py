@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from portbook.upstreams.stdio_transport import MAX_ANSWER_BYTES
 from portbook.upstreams.transport import Receiver
 from portbook.wire.lines import OVERSIZE
 from portbook.wire.sse import EventReader
 
 __all__ = ["UpstreamEvents"]
+
+# Longer than any id that is meant, and short enough for a header.
+_MAX_ID: Final = 1024
 
 
 class UpstreamEvents:
@@ -30,8 +35,10 @@ class UpstreamEvents:
 
     @property
     def last_id(self) -> str | None:
-        """Return the id of the latest event that had one."""
-        return self._reader.last_id
+        """Return the id of the latest event that had one; None where no header can hold it."""
+        found = self._reader.last_id
+        is_usable = found is not None and found.isascii() and found.isprintable() and len(found) <= _MAX_ID
+        return found if is_usable else None
 
     @property
     def retry_ms(self) -> int | None:

@@ -18,7 +18,10 @@ from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.child_environment import child_environment
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer
+from portbook.upstreams.given_secrets import GivenSecrets
 from portbook.upstreams.http_transport import HttpTransport
+from portbook.upstreams.offered_secrets import without_secrets
+from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.served_offers import ServedOffers, Shelf
 from portbook.upstreams.server_status import ServerStatus
 from portbook.upstreams.sse_transport import SseTransport
@@ -26,14 +29,11 @@ from portbook.upstreams.stdio_transport import StdioTransport
 from portbook.upstreams.supervisor import Supervisor, Watcher
 from portbook.upstreams.transport import NotSent, UpstreamLink
 from portbook.upstreams.trust import Trust, Withheld
-from portbook.upstreams.value_reader import ValueReader
 
 __all__ = ["Fleet"]
 
 # How long the first list waits for servers that start slowly; they are listed when they are there.
 _SETTLE_S: Final = 10.0
-# Earlier values of secrets are still redacted; no server changes its credentials more often than this.
-_REMEMBERED: Final = 64
 
 
 class Fleet:
@@ -65,12 +65,12 @@ class Fleet:
         self._environ = environ
         self._publish = publish
         self._tell = tell
-        self._notice = notice
         self._client = client
         self._patience_s = patience_s
         self._destinations = Destinations()
-        self._secrets: list[str] = []
+        self._secrets = GivenSecrets(notice)
         self._watched: Counter[str] = Counter()
+        self._left_out: dict[str, tuple[str, ...]] = {}
         self._validator = validator
         self._servers = {each.alias: self._supervised(each) for each in declared}
         for server in self._servers.values():
@@ -124,7 +124,11 @@ class Fleet:
 
     def secrets(self) -> list[str]:
         """Return every secret value that a server was given."""
-        return list(self._secrets)
+        return self._secrets.values()
+
+    def declared(self) -> dict[str, DeclaredUpstream]:
+        """Return what the settings say of each server, by alias."""
+        return {alias: server.declared for alias, server in self._servers.items()}
 
     def statuses(self) -> list[ServerStatus]:
         """Return how each server is doing, ordered by name."""
@@ -133,6 +137,10 @@ class Fleet:
     def withheld(self) -> list[Withheld]:
         """Return every definition that is not approved."""
         return [each for alias in sorted(self._servers) for each in self.offers.withheld_of(alias)]
+
+    def left_out(self) -> list[str]:
+        """Return what servers list and nothing can be done with, as sentences."""
+        return [f"mcp.{alias}: {each}" for alias, found in self._left_out.items() for each in found]
 
     def problems(self) -> dict[str, str | None]:
         """Return why each server does not work, None where it does or is not running."""
@@ -196,27 +204,31 @@ class Fleet:
         tell = partial(self._tell_of, declared.alias)
         checks = AnswerChecks(self._validator, is_enforced=declared.is_enforced, warn=tell)
 
-        async def offered(offer: Offer, announced: frozenset[str]) -> None:
-            await self.offers.take(declared, offer, announced)
+        async def offered(process: object, offer: Offer, announced: frozenset[str]) -> None:
+            # Long lists take a while, which no call has to wait for.
+            told = await asyncio.to_thread(without_secrets, offer, self._secrets.hide)
+            self._tell_of_left_out(declared.alias, told.left_out)
+            await self.offers.take(declared, told, announced, process)
             for uri in self._watched:
                 self._ask_for_changes_of(uri)
 
-        watcher = Watcher(offered, partial(self._updated, declared.alias), tell)
+        ended = partial(self.offers.end, declared.alias)
+        watcher = Watcher(offered, ended, partial(self._updated, declared.alias), tell)
         return Supervisor(declared, partial(self._link, declared, tell), checks, watcher)
 
     def _link(self, declared: DeclaredUpstream, tell: Callable[[str], None]) -> UpstreamLink:
         place = f"mcp.{declared.alias}"
         if declared.transport == "stdio":
-            values = ValueReader(f"{place}.env", declared.env, self._environ, declared.folder, self._learn)
+            values = ValueReader(f"{place}.env", declared.env, self._environ, declared.folder, self._secrets)
 
             async def environment() -> Mapping[str, str]:
                 return child_environment(self._environ, await values.read())
 
-            return StdioTransport(declared, environment, tell)
+            return StdioTransport(declared, environment, tell, self._secrets.redact)
         assert declared.url is not None
         self._client = self._client or HttpClient()
         headers = ValueReader(
-            f"{place}.headers", declared.headers, self._environ, declared.folder, self._learn
+            f"{place}.headers", declared.headers, self._environ, declared.folder, self._secrets
         )
         if declared.transport == "sse":
             return SseTransport(declared.url, headers, self._client, lambda: self._destinations)
@@ -227,10 +239,11 @@ class Fleet:
         """Return the arguments that a tool wants in headers, by the server's own name of it."""
         return self.offers.marks_of(alias, name)
 
-    def _learn(self, secret: str) -> None:
-        if secret not in self._secrets:
-            self._secrets = [*self._secrets, secret][-_REMEMBERED:]
-            self._notice(secret)
+    def _tell_of_left_out(self, alias: str, sentences: tuple[str, ...]) -> None:
+        before, self._left_out[alias] = self._left_out.get(alias), sentences
+        if sentences != before:
+            for sentence in sentences:
+                self._tell_of(alias, sentence)
 
     def _tell_of(self, alias: str, text: str) -> None:
         self._tell(f"mcp.{alias}: {text}")

@@ -52,9 +52,13 @@ class Era:
 
 
 async def shake_hands(
-    connection: UpstreamConnection, era: Era, may_ask: frozenset[str], timeout_s: float
+    connection: UpstreamConnection,
+    era: Era,
+    may_ask: frozenset[str],
+    timeout_s: float,
+    wanted: str | None = None,
 ) -> None:
-    """Agree on a revision, and learn what the server offers.
+    """Agree on a revision, the `wanted` one if the settings name it, and learn what the server offers.
 
     Raises `Unspeakable` where the server's answer cannot be used, and as a request does.
     """
@@ -70,7 +74,7 @@ async def shake_hands(
         elif era.is_stateless:
             raise TimeoutError
     try:
-        await _initialize(connection, may_ask, timeout_s)
+        await _initialize(connection, may_ask, timeout_s, wanted)
     except Unspeakable:
         if asked is not None:
             _learn_late(connection, era, asked)
@@ -87,9 +91,11 @@ def _discover(connection: UpstreamConnection) -> RunningCall:
     return asked
 
 
-async def _initialize(connection: UpstreamConnection, may_ask: frozenset[str], timeout_s: float) -> None:
+async def _initialize(
+    connection: UpstreamConnection, may_ask: frozenset[str], timeout_s: float, wanted: str | None
+) -> None:
     asked: JSONObject = {
-        "protocolVersion": NEWEST_HANDSHAKE.name,
+        "protocolVersion": wanted if wanted in HANDSHAKE_REVISIONS else NEWEST_HANDSHAKE.name,
         "capabilities": client_capabilities(may_ask),
         "clientInfo": CLIENT_INFO,
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, Final
 
 from portbook.model import JSONObject
@@ -21,6 +22,7 @@ from portbook.protocol.headers import Mark
 from portbook.protocol.revisions import REVISIONS
 from portbook.upstreams.event_stream import UpstreamEvents
 from portbook.upstreams.mirrored_headers import mirrored_headers
+from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.stdio_transport import MAX_ANSWER_BYTES
 from portbook.upstreams.transport import (
     BadStatus,
@@ -30,7 +32,7 @@ from portbook.upstreams.transport import (
     SaysNothing,
     SessionLost,
 )
-from portbook.upstreams.value_reader import ValueReader
+from portbook.upstreams.unexpected_end import unexpected_end
 
 __all__ = ["UNFINISHED", "UNREACHED", "HttpTransport"]
 
@@ -41,7 +43,10 @@ _RETRY_S: Final = 1.0
 _MAX_RESUMPTIONS: Final = 20
 _LONGEST_WAIT_S: Final = 30.0
 _GOODBYE_S: Final = 2.0
+# Answers and notifications of ours that wait to be sent; a server that asks faster gets no answer.
+_MAX_ASIDE: Final = 256
 
+_DENIED: Final = frozenset({401, 403})
 # They say nothing of what a server speaks: credentials, load, time.
 _SAYS_NOTHING: Final = frozenset({401, 403, 407, 408, 429})
 _NO_STREAM: Final = frozenset({404, 405, 400, 406, 501})
@@ -76,11 +81,7 @@ class HttpTransport:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._has_stream = False
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether messages can be sent."""
-        return self._receiver is not None
+        self._is_denied = False
 
     async def open(self, receiver: Receiver) -> None:
         """Read the headers that the settings name. Raises `NotSent` where one is missing."""
@@ -96,11 +97,19 @@ class HttpTransport:
         if self._receiver is None:
             raise NotSent("its connection has ended")
         if of is None:
+            if len(self._others) >= _MAX_ASIDE:
+                raise NotSent("it does not take what it is sent")
             self._spawn(self._post_aside(message, data))
             return
         task = asyncio.get_running_loop().create_task(self._post(message, data, of))
         self._tasks[of] = task
-        task.add_done_callback(lambda _: self._tasks.pop(of, None))
+        task.add_done_callback(partial(self._posted, of))
+
+    def _posted(self, of: int, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(of, None)
+        failure = unexpected_end(task)
+        if failure is not None and self._receiver is not None:
+            self._receiver.failed(of, failure)
 
     def abandon(self, of: int) -> None:
         """Close the stream of a request: in the newest revision that is how it is cancelled."""
@@ -132,17 +141,31 @@ class HttpTransport:
         stream = UpstreamEvents(receiver, of)
         try:
             response = await self._client.send(
-                self._request("POST", data, self._own_headers(message)), self._destinations(), sink=stream
+                self._message(message, data), self._destinations(), sink=stream
             )
+            if response.status == 401 and await self._has_new_headers():  # it was not looked at
+                response = await self._client.send(
+                    self._message(message, data), self._destinations(), sink=stream
+                )
             self._take_response(message, response, stream, receiver, of)
             await self._resume_until_answered(stream)
         except UNREACHED as error:
             receiver.failed(of, NotSent(f"it cannot be reached: {error}"))
+        except NotSent as error:  # a header that cannot be read any more
+            receiver.failed(of, error)
         except UNFINISHED as error:
             if stream.last_id is None:
                 receiver.failed(of, ConnectionLost(str(error)))
             await self._resume_until_answered(stream)
         receiver.failed(of, ConnectionLost("its stream ended before the answer"))
+
+    async def _has_new_headers(self) -> bool:
+        """Read the headers again, such as a token that was renewed; return whether they are different now.
+
+        Raises `NotSent` where one is missing.
+        """
+        before, self._given = self._given, await self._headers.read_headers()
+        return self._given != before
 
     def _take_response(
         self, message: JSONObject, response: Response, stream: UpstreamEvents, receiver: Receiver, of: int
@@ -151,9 +174,9 @@ class HttpTransport:
         if message.get("method") == "initialize" and status == 200:
             named = response.headers.get(_SESSION)
             self._session = None if named is None else named.decode("latin-1")
+        happened = self._happened(status, receiver)
         if stream.has_begun:
             return
-        happened = f"it answered with the status {status}"
         if status == 404 and self._session is not None:
             receiver.failed(of, SessionLost("it has forgotten the session"))
             receiver.lost("it has forgotten the session")
@@ -162,8 +185,20 @@ class HttpTransport:
         else:
             if kind.startswith(b"application/json") and response.body:
                 receiver.received(response.body, of)
+            if status == 200 and receiver.awaits(of):
+                receiver.unusable(of, *_wrong_in(response, kind))
             # Also for an error without an id, as a server sends that could not read ours.
             receiver.failed(of, BadStatus(happened))
+
+    def _happened(self, status: int, receiver: Receiver) -> str:
+        """Return what a status says; the operator learns of credentials that are not accepted."""
+        happened = f"it answered with the status {status}"
+        if status in _DENIED:
+            happened = f"{happened}: its credentials were not accepted; see {self._headers.place}"
+        if status == 401 or self._is_denied:
+            self._is_denied = status == 401
+            receiver.troubled(happened if self._is_denied else None)
+        return happened
 
     async def _resume_until_answered(self, stream: UpstreamEvents) -> None:
         """Ask for the rest of a stream that ended before its answer, from its last event on."""
@@ -181,9 +216,7 @@ class HttpTransport:
     async def _post_aside(self, message: JSONObject, data: bytes) -> None:
         """Post a notification or an answer of ours: nothing comes of it."""
         try:
-            await self._client.send(
-                self._request("POST", data, self._own_headers(message)), self._destinations()
-            )
+            await self._client.send(self._message(message, data), self._destinations())
         except (*UNREACHED, *UNFINISHED):
             return  # whoever waits for the server learns that it is gone
         if message.get("method") == "notifications/initialized" and not self._has_stream:
@@ -229,17 +262,25 @@ class HttpTransport:
         is_call = message["method"] == "tools/call" and isinstance(name, str)
         return list(mirrored_headers(message, self._marks(str(name)) if is_call else ()))
 
+    def _message(self, message: JSONObject, data: bytes) -> HttpRequest:
+        # Before they are agreed on there is no session and no revision to name.
+        is_first = message.get("method") == "initialize"
+        return self._request("POST", data, self._own_headers(message), is_agreed=not is_first)
+
     def _request(
-        self, method: str, body: bytes | None, more: list[tuple[str, str]] | None = None
+        self,
+        method: str,
+        body: bytes | None,
+        more: list[tuple[str, str]] | None = None,
+        *,
+        is_agreed: bool = True,
     ) -> HttpRequest:
         headers = [("Accept", "text/event-stream" if method == "GET" else _ACCEPTED)]
         if body is not None:
             headers.append(("Content-Type", "application/json"))
-        # Before it is agreed on there is none to name.
-        is_first = body is not None and b'"method":"initialize"' in body[:200]
-        if self._revision is not None and not is_first:
+        if self._revision is not None and is_agreed:
             headers.append(("MCP-Protocol-Version", self._revision))
-        if self._session is not None and not is_first:
+        if self._session is not None and is_agreed:
             headers.append(("Mcp-Session-Id", self._session))
         lines = [*headers, *(more or []), *self._given.items()]
         return HttpRequest(
@@ -249,12 +290,30 @@ class HttpTransport:
             "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1"),
             body,
             max_response_bytes=MAX_ANSWER_BYTES,
+            is_listening=method == "GET",
         )
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._others.add(task)
-        task.add_done_callback(self._others.discard)
+        task.add_done_callback(self._aside_ended)
+
+    def _aside_ended(self, task: asyncio.Task[None]) -> None:
+        self._others.discard(task)
+        failure = unexpected_end(task)
+        if failure is not None and self._receiver is not None:
+            self._receiver.lost(str(failure))
+
+
+def _wrong_in(response: Response, kind: bytes) -> tuple[str, str]:
+    """Return the place and the words of what is wrong with an answer that answers nothing."""
+    if response.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+        return "", "is compressed, which was not asked for"
+    if not kind.startswith(b"application/json"):
+        return "", "its Content-Type is neither application/json nor text/event-stream"
+    if not response.body.lstrip().startswith(b"{"):
+        return "", "is no JSON object"
+    return "/id", "is not the id of the request"
 
 
 UNREACHED: Final = (NotPermitted, Unreachable, Untrusted)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from portbook.upstreams.changed_lists import ChangedLists
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.transport import NotSent
 
@@ -35,6 +36,8 @@ class Instance:
         self.used_at = 0.0
         self.failures = 0
         self.retry_at = 0.0
+        self.lists: ChangedLists | None = None
+        """What it has announced of its lists; None before the first time."""
         self.idle: asyncio.TimerHandle | None = None
         self.again: asyncio.TimerHandle | None = None
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from portbook.apis.table_reader import Complain, Table
-from portbook.globs import problem_of
 from portbook.net.destinations import BadDestination, parse_url
 from portbook.pins.pin_settings import PIN_KEYS, read_pin_settings
+from portbook.protocol.revisions import REVISIONS
 from portbook.sandbox.declared_sandbox import read_sandbox
 from portbook.tools.spec import Effect
 from portbook.upstreams.declared_upstream import (
@@ -24,6 +24,8 @@ from portbook.upstreams.declared_upstream import (
 
 __all__ = ["read_mcp"]
 
+# The longest name that MCP lets a tool have.
+_MAX_PATTERN: Final = 128
 # Joined to names with `__`, so a single `_` only.
 _ALIAS: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*", re.ASCII)
 _MAX_ALIAS: Final = 40
@@ -37,7 +39,7 @@ _OURS: Final = frozenset(
 _KEYS: Final = (
     *("command", "cwd", "url", "transport", "env", "headers", "tools", "prefix", "effects", "validation"),
     *PIN_KEYS,
-    *("may_ask", "timeout_ms", "start", "idle_s", "isolation", "sandbox"),
+    *("revision", "may_ask", "timeout_ms", "start", "idle_s", "isolation", "sandbox"),
 )
 # In place of a path: the folder that Portbook itself was started in.
 _INHERITED: Final = "inherit"
@@ -86,6 +88,7 @@ def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
         has_prefix=table.switch("prefix") is not False,
         effects=_effects(table),
         is_enforced=table.choice("validation", ("enforce", "warn")) != "warn",
+        revision=table.choice("revision", tuple(REVISIONS)),
         may_ask=_may_ask(table),
         timeout_ms=table.whole("timeout_ms", 100, 3_600_000) or 30_000,
         start=cast("StartTime", table.choice("start", ("lazy", "eager")) or "lazy"),
@@ -135,16 +138,18 @@ def _values(table: Table, key: str, folder: Path) -> dict[str, ValueSource]:
             raise values.wrong(name, "is not the name of a variable")
         if key == "headers" and (not _HEADER.fullmatch(name) or _is_ours(name)):
             raise values.wrong(name, "is not a header that can be set")
-    return {name: _value(values, name, folder) for name in values}
+    return {name: _value(values, name, key, folder) for name in values}
 
 
 def _is_ours(name: str) -> bool:
     return name.lower() in _OURS or name.lower().startswith("mcp-")
 
 
-def _value(values: Table, name: str, folder: Path) -> ValueSource:
+def _value(values: Table, name: str, key: str, folder: Path) -> ValueSource:
     given = values.value(name)
     if isinstance(given, str):
+        if not given.isprintable() and key == "headers":
+            raise values.wrong(name, "has characters that cannot be sent in a header")
         return ValueSource(text=given)
     if not isinstance(given, dict):
         raise values.wrong(name, _WANTED)
@@ -164,8 +169,8 @@ def _value(values: Table, name: str, folder: Path) -> ValueSource:
 def _patterns(table: Table) -> tuple[str, ...]:
     patterns = table.texts("tools")
     for pattern in patterns or ():
-        if problem := problem_of(pattern):
-            raise table.wrong("tools", f"has a bad pattern {pattern[:80]!r}: {problem}")
+        if not 0 < len(pattern) <= _MAX_PATTERN or not pattern.isprintable():
+            raise table.wrong("tools", "must be names as the server has them; * is any characters, ? is one")
     return ("*",) if patterns is None else patterns
 
 

@@ -37,7 +37,7 @@ _SUGGESTED: Final[JSONObject] = {
 }
 
 # Beside name and schemas, what listings show of each kind of entry.
-_SHOWN_OF_TOOL: Final = ("title", "icons", "execution")
+_SHOWN_OF_TOOL: Final = ("title", "icons")
 _SHOWN_OF_RESOURCE: Final = ("name", "title", "icons", "mimeType", "size", "annotations")
 _SHOWN_OF_PROMPT: Final = ("title", "icons")
 _HINTS: Final = ("title", "idempotentHint", "openWorldHint")
@@ -92,7 +92,7 @@ def _tool(declared: DeclaredUpstream, tool: ObservedDefinition) -> ToolSpec:
         effect=effect_of(declared, tool),
         upstream=_entry(declared, tool),
         timeout_ms=declared.timeout_ms,
-        shown=_chosen(definition, _SHOWN_OF_TOOL[:2]),
+        shown=_chosen(definition, _SHOWN_OF_TOOL),
         hints=_chosen(hints, _HINTS),
         switch=Switch(),
         declared_name=_declarable(full if declared.has_prefix else tool.name),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from portbook.canonical import fingerprint
 from portbook.pins.pin_lock import PinLock, approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.server_definitions import SERVER, ServerDefinitions
 from portbook.pins.standing import PinVerdicts, judge, without_attacks
 from portbook.pins.trusted_hints import with_trusted_hints
 from portbook.stores.errors import BadLock
@@ -82,20 +82,24 @@ class PinnedTrust:
         return Offer(declared.alias, (*pinned, *rest), approved.instructions, completes=before.completes)
 
     def judge(self, declared: DeclaredUpstream, offer: Offer) -> Judgement:
-        """Return what becomes of an offer. Runs in a thread; several servers take turns."""
+        """Return what becomes of an offer. Runs in a thread, for one offer of each server at a time."""
+        alias, observed, digest = declared.alias, pinned_part(declared, offer), fingerprint(offer.as_data())
         with self._turn:
-            observed, others = pinned_part(declared, offer), self._others(declared.alias)
-            approved = self._approved(declared, observed, others)
-            before, digest = self._judged.get(declared.alias), fingerprint(offer.as_data())
+            before, others = self._judged.get(alias), self._others(alias)
+        # What takes long is not done in turn: one server must not keep the others waiting.
+        clean = self._clean(declared, observed, others)
+        with self._turn:
+            approved = self._approved(alias, clean)
             if before is None or before.digest != digest:
                 self._memory.remember(offer)
-            elif (before.approved, before.others) == (approved, others):
-                return before.judgement
-            verdicts = judge(approved, observed, declared.pins.on_change, others)
-            judgement = _judgement(offer, approved, verdicts)
-            tools = frozenset(observed.tools)
-            self._judged[declared.alias] = _Judged(approved, others, digest, tools, judgement)
-            return judgement
+        if before is not None and (before.digest, before.approved, before.others) == (
+            *(digest, approved, others),
+        ):
+            return before.judgement
+        judgement = _judgement(offer, approved, judge(approved, observed, declared.pins.on_change, others))
+        with self._turn:
+            self._judged[alias] = _Judged(approved, others, digest, frozenset(observed.tools), judgement)
+        return judgement
 
     def has_changed(self) -> bool:
         """Return whether the lock approves something else than before, and read it if so."""
@@ -119,25 +123,28 @@ class PinnedTrust:
         found.pop(alias, None)
         return found
 
-    def _approved(
+    def _clean(
         self, declared: DeclaredUpstream, observed: ServerDefinitions, others: dict[str, frozenset[str]]
     ) -> ServerDefinitions | None:
-        approved = self._pins.servers.get(declared.alias)
-        if approved is not None or declared.pins.trust == "lock":
+        """Return what is approved because it is seen first; None where that approves nothing."""
+        if declared.pins.trust == "lock" or declared.alias in self._pins.servers:
+            return None
+        return without_attacks(observed, judge(None, observed, declared.pins.on_change, others))
+
+    def _approved(self, alias: str, clean: ServerDefinitions | None) -> ServerDefinitions | None:
+        approved = self._pins.servers.get(alias)
+        if approved is not None or clean is None:
             return approved
-        clean = without_attacks(observed, judge(None, observed, declared.pins.on_change, others))
         if not self._may_write:
             return clean
         try:
-            approve(self._folder, {declared.alias: clean})
+            approve(self._folder, {alias: clean})
         except (BadLock, OSError) as error:
-            self._tell(
-                f"mcp.{declared.alias}: {LOCK_NAME} cannot be written, so nothing of it is approved: {error}"
-            )
+            self._tell(f"mcp.{alias}: {LOCK_NAME} cannot be written, so nothing of it is approved: {error}")
             return None
         self._stamp = self._stamped()
         self._pins = PinLock.read(self._folder)
-        return self._pins.servers.get(declared.alias)
+        return self._pins.servers.get(alias)
 
     def _stamped(self) -> tuple[int, int, int] | None:
         """Return what tells one state of the file from the next: each write makes a new file."""
@@ -180,7 +187,9 @@ def _judgement(offer: Offer, approved: ServerDefinitions | None, verdicts: PinVe
             withheld.append(
                 Withheld(ObservedDefinition(offer.server, kind, name, {"name": name, **parts}), verdict)
             )
-    return Judgement(tuple(served), tuple(withheld), approved is None)
+    words = verdicts.get(("server", SERVER))
+    instructions = offer.instructions if words is not None and words.is_served else None
+    return Judgement(tuple(served), tuple(withheld), approved is None, instructions)
 
 
 def _trusted(each: ObservedDefinition, approved: ServerDefinitions | None) -> ObservedDefinition:

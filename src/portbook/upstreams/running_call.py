@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from portbook.canonical import json_bytes
 from portbook.model import JSON, Client, Draft, JSONObject, Run
@@ -34,7 +34,7 @@ class UpstreamQuestion(NamedTuple):
 class RunningCall:
     """A request at a server."""
 
-    __slots__ = ("_run", "_waiter", "number", "questions", "result", "task", "token")
+    __slots__ = ("_asked", "_run", "_waiter", "number", "questions", "result", "task", "token")
 
     def __init__(
         self, number: int, run: Run | None, result: asyncio.Future[JSONObject], task: str | None = None
@@ -49,12 +49,18 @@ class RunningCall:
         self.result = result
         self.questions: list[UpstreamQuestion] = []
         """What the server asked and nobody has answered yet."""
+        self._asked = 0
         self._waiter: asyncio.Future[None] | None = None
 
     @property
-    def wants_progress(self) -> bool:
-        """Return whether the caller asked for progress."""
-        return self._run is not None and self._run.report is not None
+    def owner(self) -> tuple[str | None, str | None] | None:
+        """Return whose call it is: the caller and its session."""
+        return None if self._run is None else (self._run.caller, self._run.session)
+
+    @property
+    def is_asking(self) -> bool:
+        """Return whether a question of it has no answer yet."""
+        return self._asked > 0
 
     def client(self) -> Client | None:
         """Return the caller's client, where it can be reached."""
@@ -86,18 +92,19 @@ class RunningCall:
     def settle(self, result: JSONObject) -> None:
         """End with a result."""
         self.result.set_result(result)
-        self._wake()
+        self._end()
 
     def fail(self, error: Exception) -> None:
         """End without one."""
         self.result.set_exception(error)
-        self._wake()
+        self.result.exception()  # a call that nobody continues has nobody to take it
+        self._end()
 
     async def hear(self, timeout_s: float) -> bool:
         """Wait for the end or for a question, whichever comes first; return whether one came in time."""
         loop = self.result.get_loop()
         self._waiter = waiter = loop.create_future()
-        timer = loop.call_later(timeout_s, _end, waiter)
+        timer = loop.call_later(timeout_s, _release, waiter)
         try:
             await waiter
         finally:
@@ -105,17 +112,32 @@ class RunningCall:
             self._waiter = None
         return self.result.done() or bool(self.questions)
 
+    def _end(self) -> None:
+        for question in self.take_questions():
+            question.refuse("the call has ended")
+        self._wake()
+
     def _wake(self) -> None:
         if self._waiter is not None:
-            _end(self._waiter)
+            _release(self._waiter)
 
     def ask(self, question: UpstreamQuestion) -> None:
         """Let a question wait for whoever runs the call."""
         if len(self.questions) >= _MAX_QUESTIONS:
             question.refuse("too much is asked at once")
             return
-        self.questions.append(question)
+        self._asked += 1
+        self.questions.append(
+            UpstreamQuestion(question.request, self._counted(question.answer), self._counted(question.refuse))
+        )
         self._wake()
+
+    def _counted(self, reply: Callable[[Any], None]) -> Callable[[Any], None]:
+        def replied(given: Any) -> None:
+            self._asked -= 1
+            reply(given)
+
+        return replied
 
     def take_questions(self) -> list[UpstreamQuestion]:
         """Take all questions that wait."""
@@ -123,7 +145,7 @@ class RunningCall:
         return taken
 
 
-def _end(waiter: asyncio.Future[None]) -> None:
+def _release(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
 

@@ -23,6 +23,7 @@ from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer
 from portbook.upstreams.left_out_report import LeftOutReport
 from portbook.upstreams.offered_specs import specs_of
+from portbook.upstreams.process_offers import JudgedOffer, ProcessOffers
 from portbook.upstreams.trust import Judgement, Trust, Withheld
 
 __all__ = ["ServedOffers", "Shelf"]
@@ -74,14 +75,15 @@ class ServedOffers:
         self._tell = tell
         self.left_out = LeftOutReport(lambda: shelf.left_out, tell)
         """What cannot be served."""
-        self._offers: dict[str, tuple[DeclaredUpstream, Offer]] = {}
+        self._processes: dict[str, ProcessOffers] = {}
         self._unasked: dict[str, DeclaredUpstream] = {}
         self._specs: dict[str, list[ToolSpec]] = {}
-        self._marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
+        self._marks: dict[str, dict[str, tuple[Mark, ...]]] = {}
         self._withheld: dict[str, tuple[Withheld, ...]] = {}
         self._entries: dict[str, list[WithheldEntry]] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._listed: dict[str, dict[Kind, str]] = {}
+        self._instructions: dict[str, str | None] = {}
         self._looking: asyncio.Task[None] | None = None
         self.has_listed = False
         """Whether clients may have got a list already: from then on, a first offer is news to them."""
@@ -92,23 +94,33 @@ class ServedOffers:
         if offer is None:
             return False
         self._unasked[declared.alias] = declared
-        self._put(declared, offer, Judgement(offer.definitions))
+        self._put(declared, offer, Judgement(offer.definitions, instructions=offer.instructions))
         return True
 
     async def take(
-        self, declared: DeclaredUpstream, offer: Offer, announced: frozenset[str] = frozenset()
+        self,
+        declared: DeclaredUpstream,
+        offer: Offer,
+        announced: frozenset[str] = frozenset(),
+        process: object = None,
     ) -> None:
-        """Judge what a server offers now, and serve what is approved.
+        """Judge what a `process` of a server offers now, and serve what is approved.
 
         `announced` are the notifications of changed lists that the server sent before.
         """
-        turn = self._turns.setdefault(declared.alias, asyncio.Lock())
-        async with turn:
-            # A comparison of schemas may take seconds, which no other call has to wait for.
-            judged = await asyncio.to_thread(self._trust.judge, declared, offer)
-            self._offers[declared.alias] = declared, offer
-            self._unasked.pop(declared.alias, None)
-            self._put(declared, offer, judged, announced)
+        alias = declared.alias
+        async with self._turn_of(alias):
+            judged = await self._judge(declared, offer)
+            self._unasked.pop(alias, None)
+            offers = self._processes.setdefault(alias, ProcessOffers(declared))
+            offers.take(process, judged)
+            self._put(declared, offers.latest, offers.judgement(), announced)
+
+    def end(self, alias: str, process: object) -> None:
+        """Serve what the other processes of a server offer: this one has ended."""
+        offers = self._processes.get(alias)
+        if offers is not None and offers.end(process):
+            self._put(offers.declared, offers.latest, offers.judgement())
 
     def watch(self) -> None:
         """Look at what is approved from now on. In the event loop."""
@@ -127,9 +139,13 @@ class ServedOffers:
             next((entry for entry in withheld if (entry.kind, entry.name) == (kind, name)), None),
         )
 
+    def instructions(self) -> dict[str, str]:
+        """Return the instructions of servers that are approved, by alias."""
+        return {alias: words for alias, words in sorted(self._instructions.items()) if words}
+
     def marks_of(self, alias: str, name: str) -> tuple[Mark, ...]:
         """Return the arguments that a tool wants in headers, by the server's own name of it."""
-        return self._marks.get((alias, name), ())
+        return self._marks.get(alias, {}).get(name, ())
 
     def withheld_of(self, alias: str) -> tuple[Withheld, ...]:
         """Return what is withheld of a server."""
@@ -148,8 +164,23 @@ class ServedOffers:
                 for declared in tuple(self._unasked.values()):
                     if not self.put_known(declared):
                         self._put(declared, Offer(declared.alias), Judgement(()))
-                for declared, offer in tuple(self._offers.values()):
-                    await self.take(declared, offer)
+                for alias in tuple(self._processes):
+                    await self._judge_again(alias)
+
+    async def _judge_again(self, alias: str) -> None:
+        """Judge what is offered when its turn has come: it may have changed meanwhile."""
+        async with self._turn_of(alias):
+            offers = self._processes[alias]
+            for process, offer in offers.of_each():
+                offers.judge_again(process, await self._judge(offers.declared, offer))
+            self._put(offers.declared, offers.latest, offers.judgement())
+
+    async def _judge(self, declared: DeclaredUpstream, offer: Offer) -> JudgedOffer:
+        # A comparison of schemas may take seconds, which no other call has to wait for.
+        return JudgedOffer(offer, await asyncio.to_thread(self._trust.judge, declared, offer))
+
+    def _turn_of(self, alias: str) -> asyncio.Lock:
+        return self._turns.setdefault(alias, asyncio.Lock())
 
     def _put(
         self,
@@ -162,10 +193,8 @@ class ServedOffers:
         specs = list(specs_of(declared, judged.served, completes=offer.completes))
         entries = [_entry(declared, each) for each in judged.withheld if _is_wanted(declared, each)]
         self._specs[alias] = specs
-        for spec in specs:
-            if spec.kind == "tool" and spec.upstream is not None:
-                with contextlib.suppress(BadMark):  # the catalog leaves such a tool out
-                    self._marks[alias, spec.upstream.name] = marked_params(spec.input_schema)
+        self._instructions[alias] = judged.instructions
+        self._marks[alias] = _marks_in(specs)
         self._entries[alias] = entries
         self._shelf.replace(alias, specs, entries)
         self.left_out.place(alias, declared.place)
@@ -199,6 +228,16 @@ class ServedOffers:
         if attacks:
             few = "1 definition looks" if attacks == 1 else f"{attacks} definitions look"
             self._tell(f"mcp.{alias}: {few} like an attack on the model; run `portbook scan`")
+
+
+def _marks_in(specs: Iterable[ToolSpec]) -> dict[str, tuple[Mark, ...]]:
+    """Return the arguments that each tool wants in headers, by the server's own name of it."""
+    found: dict[str, tuple[Mark, ...]] = {}
+    for spec in specs:
+        if spec.kind == "tool" and spec.upstream is not None:
+            with contextlib.suppress(BadMark):  # the catalog leaves such a tool out
+                found[spec.upstream.name] = marked_params(spec.input_schema)
+    return found
 
 
 def _is_wanted(declared: DeclaredUpstream, withheld: Withheld) -> bool:

@@ -15,9 +15,10 @@ from portbook.model import JSONObject
 from portbook.net.destinations import BadDestination, Destinations, ParsedURL, parse_url
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.upstreams.http_transport import UNFINISHED, UNREACHED
+from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.stdio_transport import MAX_ANSWER_BYTES
 from portbook.upstreams.transport import BadStatus, ConnectionLost, NotSent, Receiver
-from portbook.upstreams.value_reader import ValueReader
+from portbook.upstreams.unexpected_end import unexpected_end
 from portbook.wire.lines import OVERSIZE
 from portbook.wire.sse import EventReader
 
@@ -52,16 +53,12 @@ class SseTransport:
         self._stream: asyncio.Task[None] | None = None
         self._posts: set[asyncio.Task[None]] = set()
 
-    @property
-    def is_open(self) -> bool:
-        """Return whether messages can be sent."""
-        return self._receiver is not None
-
     async def open(self, receiver: Receiver) -> None:
         """Open the stream, and learn where messages go. Raises `NotSent` where that fails."""
         self._given = await self._headers.read_headers()
         self._receiver = receiver
         self._stream = asyncio.get_running_loop().create_task(self._listen())
+        self._stream.add_done_callback(self._task_ended)
         await self._endpoint
 
     def agreed(self, revision: str) -> None:
@@ -73,7 +70,7 @@ class SseTransport:
             raise NotSent("its connection has ended")
         posting = asyncio.get_running_loop().create_task(self._post(data, of))
         self._posts.add(posting)
-        posting.add_done_callback(self._posts.discard)
+        posting.add_done_callback(self._task_ended)
 
     def abandon(self, of: int) -> None:
         """Do nothing: there is one stream for all."""
@@ -115,6 +112,12 @@ class SseTransport:
         else:
             is_stream = self.wants(response.status, response.headers)
             self._ended("its stream ended" if is_stream else f"it answered with the status {response.status}")
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        self._posts.discard(task)
+        failure = unexpected_end(task)
+        if failure is not None:
+            self._ended(str(failure))
 
     def _ended(self, problem: str) -> None:
         if not self._endpoint.done():
@@ -165,4 +168,5 @@ class SseTransport:
             "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1"),
             body,
             max_response_bytes=MAX_ANSWER_BYTES,
+            is_listening=method == "GET",
         )

@@ -19,8 +19,12 @@ _REMEMBERED: Final = 5
 class StderrLines:
     """Passes lines on, counts those that are too many, and remembers the last few."""
 
-    def __init__(self, tell: Callable[[str], None], now: Callable[[], float]) -> None:
+    def __init__(
+        self, tell: Callable[[str], None], now: Callable[[], float], redact: Callable[[str], str]
+    ) -> None:
+        """Pass lines on to `tell`; a line is redacted before it is kept anywhere."""
         self._tell = tell
+        self._redact = redact
         self._now = now
         self._held = b""
         self._is_cut = False
@@ -54,7 +58,7 @@ class StderrLines:
         self._confess()
 
     def _pass_on(self, line: bytes) -> None:
-        text = escaped(line.decode("utf-8", "replace").strip(), _MAX_LINE)
+        text = escaped(self._redact(line.decode("utf-8", "replace").strip()), _MAX_LINE)
         if not text:
             return
         self._last.append(text)

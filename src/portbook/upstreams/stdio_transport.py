@@ -31,11 +31,15 @@ class StdioTransport:
         declared: DeclaredUpstream,
         environment: Callable[[], Awaitable[Mapping[str, str]]],
         tell: Callable[[str], None],
+        redact: Callable[[str], str],
     ) -> None:
-        """Start `declared` with the variables that `environment` returns; `tell` gets its error lines."""
+        """Start `declared` with the variables that `environment` returns.
+
+        `tell` gets its error lines, after `redact`.
+        """
         self._declared = declared
         self._environment = environment
-        self._stderr = StderrLines(tell, asyncio.get_running_loop().time)
+        self._stderr = StderrLines(tell, asyncio.get_running_loop().time, redact)
         self._lines = LineSplitter(MAX_ANSWER_BYTES)
         self._child: ChildProcess | None = None
         self._receiver: Receiver | None = None
@@ -108,4 +112,5 @@ class StdioTransport:
 
     def _ended(self) -> None:
         if self._receiver is not None:
-            self._receiver.lost("its process ended")
+            status = None if self._child is None else self._child.exit_status
+            self._receiver.lost("its process ended" + ("" if status is None else f" with status {status}"))

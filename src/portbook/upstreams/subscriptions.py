@@ -52,6 +52,10 @@ class Subscriptions:
         else:
             self._listen(connection)
 
+    def need(self, connection: UpstreamConnection) -> bool:
+        """Return whether a connection brings changes of resources that somebody watches."""
+        return self._at is connection and bool(self._uris)
+
     def begin(self, connection: UpstreamConnection) -> None:
         """Subscribe over a connection, unless another one does.
 
@@ -90,7 +94,7 @@ class Subscriptions:
         if self._uris:
             wanted["resourceSubscriptions"] = cast("JSON", sorted(self._uris))
         params: JSONObject = {"_meta": meta_for(connection.revision), "notifications": wanted}
-        call = connection.request_aside("subscriptions/listen", params)
+        call = connection.request_aside("subscriptions/listen", params, is_stream=True)
         self._stream = None if call is None else (connection, call)
         if call is not None:
             call.result.add_done_callback(lambda _: self._ended(connection, call))

@@ -8,18 +8,18 @@ do not wait for a server that just failed: they are refused, with the reason.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, Final, NamedTuple
 
-from portbook.errors import Finding
 from portbook.model import JSONObject
 from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer, RpcError
 from portbook.upstreams.changed_lists import ChangedLists
 from portbook.upstreams.connection import Events, UpstreamConnection
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer, TooMany, observe
-from portbook.upstreams.handshake import Era, Unspeakable, shake_hands
 from portbook.upstreams.instances import Instance, InstanceOwner, Instances
+from portbook.upstreams.introduction import Introduction, words_of
 from portbook.upstreams.server_status import ServerState
 from portbook.upstreams.subscriptions import Subscriptions
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
@@ -35,8 +35,10 @@ _SETTLED_S: Final = 10.0
 class Watcher(NamedTuple):
     """Who learns what of a server."""
 
-    offered: Callable[[Offer, frozenset[str]], Awaitable[None]]
-    """It said what it offers; with the notifications of changed lists that it sent before."""
+    offered: Callable[[object, Offer, frozenset[str]], Awaitable[None]]
+    """A process of it said what it offers; with the notifications of changed lists that it sent before."""
+    ended: Callable[[object], None]
+    """A process has ended, and offers nothing more."""
     updated: Callable[[str], None]
     """A resource has changed: its URI."""
     tell: Callable[[str], None]
@@ -54,14 +56,11 @@ class Supervisor:
         watcher: Watcher,
     ) -> None:
         self.declared = declared
-        self._make_link = make_link
-        self._checks = checks
         self._watcher = watcher
-        self._era = self._unknown_era()
+        self._introduction = Introduction(declared, make_link, checks, self._close)
         self._subscriptions = Subscriptions()
         self._instances = Instances()
         self._closing: set[asyncio.Task[None]] = set()
-        self._lists = ChangedLists(self._observe_again)
         self._odd = 0
         self._is_closed = False
         self.has_offered = False
@@ -95,17 +94,30 @@ class Supervisor:
 
         Raises `NotSent` where it cannot be reached or started.
         """
-        connection = self.ready(owner)
-        if connection is not None:
-            return connection
-        instance, loop = self._instances.find(owner) or self._added(owner), asyncio.get_running_loop()
+        while (connection := self.ready(owner)) is None:
+            starting = self._starting(owner)
+            # Not shielded: a start that was stopped would look as if its caller had been cancelled.
+            await asyncio.wait((starting,))
+            if not starting.cancelled():
+                return starting.result()
+            if owner is not None:
+                raise NotSent("its process was stopped")
+        return connection
+
+    def _starting(self, owner: InstanceOwner | None) -> asyncio.Task[UpstreamConnection]:
+        """Return the start that is under way, begun now if there is none.
+
+        Raises `NotSent` where there may be none.
+        """
         if self._is_closed:
             raise NotSent("Portbook is ending")
+        instance, loop = self._instances.find(owner) or self._added(owner), asyncio.get_running_loop()
         if instance.starting is None:
             if loop.time() < instance.retry_at:
                 raise NotSent(f"it failed a moment ago: {self._problem}")
             instance.starting = loop.create_task(self._start(instance))
-        return await asyncio.shield(instance.starting)
+            instance.starting.add_done_callback(_retrieved)
+        return instance.starting
 
     def watch(self, uri: str) -> None:
         """Hear of changes of one of its resources from now on."""
@@ -123,7 +135,6 @@ class Supervisor:
     async def close(self) -> None:
         """End everything."""
         self._is_closed = True
-        await self._lists.close()
         await self._stop_all()
         if self._closing:
             await asyncio.wait(tuple(self._closing))
@@ -134,15 +145,11 @@ class Supervisor:
         Raises `NotSent` where it cannot be started.
         """
         await self._stop_all()
-        self._era = self._unknown_era()
+        self._introduction.forget()
         self.restarts += 1
         await self.connected()
 
     # -- starts
-
-    def _unknown_era(self) -> Era:
-        # Whoever has the transport of 2024-11-05 alone has a handshake.
-        return Era(False if self.declared.transport == "sse" else None)
 
     def _added(self, owner: InstanceOwner | None) -> Instance:
         surplus = None if owner is None else self._instances.surplus()
@@ -166,43 +173,11 @@ class Supervisor:
         return connection
 
     async def _begin(self, instance: Instance) -> UpstreamConnection:
-        """Return a connection that is ready for calls; one that a first question ended gets a second try.
-
-        Raises `NotSent` with the reason.
-        """
-        is_known = self._era.is_stateless is not None
-        try:
-            return await self._introduced(instance)
-        except NotSent:
-            if is_known or self._era.is_stateless is None or self._is_closed:
-                raise
-        try:
-            return await self._introduced(instance)
-        except NotSent:
-            self._era = self._unknown_era()  # what it seemed to be may have been part of the failure
-            raise
-
-    async def _introduced(self, instance: Instance) -> UpstreamConnection:
-        declared, link = self.declared, self._make_link()
-        timeout_s = declared.timeout_ms / 1000
-
-        def lost(problem: str) -> None:
-            self._lost(instance, connection, problem)
-
-        connection = UpstreamConnection(link, self._checks, Events(self._changed, lost, self._note_oddity))
-        try:
-            async with asyncio.timeout(timeout_s):
-                await connection.open()
-                await shake_hands(connection, self._era, declared.may_ask, timeout_s)
-                offer = await observe(declared.alias, connection, timeout_s)
-            await self._watcher.offered(offer, frozenset())  # before a call can use the connection
-        except BaseException as error:
-            problem = _words_of(error)
-            if problem is None:
-                self._close_later(connection)
-                raise
-            await self._closed(connection)  # its last words come at its end
-            raise NotSent(problem, link.last_words) from None
+        events = Events(
+            partial(self._changed, instance), partial(self._lost, instance), self._note_oddity, self._troubled
+        )
+        offered = partial(self._watcher.offered, instance)
+        connection = await self._introduction.connect(events, offered)
         instance.connection = connection
         self.revision = connection.revision.name
         self.has_offered = True
@@ -240,23 +215,24 @@ class Supervisor:
         if instance.connection is not connection:  # it never began, or was stopped by us
             return
         instance.connection = None
-        self._close_later(connection)
+        self._close(connection)
+        self._watcher.ended(instance)
         now = asyncio.get_running_loop().time()
         if now - instance.began_at > _SETTLED_S:
             instance.failures = 0
         self.restarts += 1
         self._failed(instance, problem, connection.link.last_words, was_ready=True)
 
-    async def _closed(self, connection: UpstreamConnection) -> None:
-        """Close a connection, even if whoever waits for that is cancelled."""
-        self._close_later(connection)
-        await asyncio.wait(tuple(self._closing))
-
-    def _close_later(self, connection: UpstreamConnection) -> None:
+    def _close(self, connection: UpstreamConnection) -> asyncio.Task[None]:
+        """Begin to close a connection: it goes on even if whoever waits for that is cancelled."""
         self._subscriptions.leave(connection, self._instances.connection())
-        closing = asyncio.get_running_loop().create_task(connection.close())
+        return self._close_later(connection.close())
+
+    def _close_later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        closing = asyncio.get_running_loop().create_task(work)
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
+        return closing
 
     async def _stop_all(self) -> None:
         for instance in self._instances:
@@ -273,13 +249,19 @@ class Supervisor:
         instance.cancel_timers()
         if instance.starting is not None:
             instance.starting.cancel()
+        if instance.lists is not None:
+            self._close_later(instance.lists.close())
         connection, instance.connection = instance.connection, None
         if connection is not None:
-            self._close_later(connection)
+            self._close(connection)
+        self._watcher.ended(instance)
 
     def _watch_idle(self, instance: Instance) -> None:
         idle_s = self.declared.idle_s
-        if idle_s and (self.declared.start == "lazy" or instance.owner is not None):
+        if self.declared.isolation == "session" and instance.owner is None:
+            # It has said what the server offers, and belongs to nobody.
+            asyncio.get_running_loop().call_soon(self._stop, instance)
+        elif idle_s and (self.declared.start == "lazy" or instance.owner is not None):
             loop = asyncio.get_running_loop()
             instance.idle = loop.call_later(idle_s, self._end_if_idle, instance)
 
@@ -288,51 +270,44 @@ class Supervisor:
         if connection is None:
             return
         left_s = instance.used_at + self.declared.idle_s - loop.time()
-        if connection.is_busy or left_s > 0:
+        if connection.is_busy or self._subscriptions.need(connection) or left_s > 0:
             instance.idle = loop.call_later(max(left_s, 1.0), self._end_if_idle, instance)
         else:
             self._stop(instance)
 
     # -- changes
 
-    def _changed(self, method: str, params: JSONObject) -> None:
+    def _changed(self, instance: Instance, method: str, params: JSONObject) -> None:
         uri = params.get("uri")
         if method.endswith("resources/updated"):
             if isinstance(uri, str):
                 self._watcher.updated(uri)
             return
-        self._lists.announce(method)
+        if instance.lists is None:
+            instance.lists = ChangedLists(partial(self._observe_again, instance))
+        instance.lists.announce(method)
 
-    async def _observe_again(self, announced: frozenset[str]) -> None:
-        connection = self._instances.connection()
+    async def _observe_again(self, instance: Instance, announced: frozenset[str]) -> None:
+        connection = instance.connection
         if connection is None:  # the next one says what it offers when it begins
             return
         try:
             offer = await observe(self.declared.alias, connection, self.declared.timeout_ms / 1000)
         except (ConnectionLost, NotSent, RpcError, BadAnswer, TimeoutError, TooMany) as error:
-            self._watcher.tell(f"its changed list could not be read: {_words_of(error)}")
+            self._watcher.tell(f"its changed list could not be read: {words_of(error)}")
         else:
-            await self._watcher.offered(offer, announced)
+            await self._watcher.offered(instance, offer, announced)
+
+    def _troubled(self, problem: str | None) -> None:
+        if problem is not None and problem != self.last_error:
+            self._watcher.tell(problem)
+        self.last_error = problem
 
     def _note_oddity(self, problem: str) -> None:
         self._odd += 1
         # The first of each power of ten: a server that floods us says it once, and again much later.
         if str(self._odd).strip("0") == "1":
             self._watcher.tell(f"{problem} ({self._odd} such messages so far)")
-
-
-def _words_of(error: BaseException) -> str | None:
-    """Return what happened, without a word of the server; None for what is no fault of its."""
-    if isinstance(error, TimeoutError):
-        return "it did not answer in time"
-    if isinstance(error, RpcError):
-        return f"it answered with the error {error.code}"
-    if isinstance(error, BadAnswer):
-        first: Finding = error.findings[0]
-        return f"its answer breaks the protocol: {first.pointer or '(root)'}: {first.message}"
-    if isinstance(error, NotSent | ConnectionLost | Unspeakable | TooMany):
-        return str(error)
-    return None
 
 
 def _retrieved(task: asyncio.Task[UpstreamConnection]) -> None:

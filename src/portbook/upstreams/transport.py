@@ -50,6 +50,14 @@ class Receiver(Protocol):
         """Learn that a request will not be answered."""
         ...
 
+    def unusable(self, of: int, pointer: str, problem: str) -> None:
+        """Learn that the answer to a request breaks the protocol, and where."""
+        ...
+
+    def troubled(self, problem: str | None) -> None:
+        """Learn what keeps every request from being answered; None where nothing does any more."""
+        ...
+
     def lost(self, problem: str) -> None:
         """Learn that nothing more will come."""
         ...
@@ -57,11 +65,6 @@ class Receiver(Protocol):
 
 class UpstreamLink(Protocol):
     """The way to one server."""
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether messages can be sent."""
-        ...
 
     @property
     def last_words(self) -> str | None:

@@ -27,6 +27,8 @@ class Judgement(NamedTuple):
     withheld: tuple[Withheld, ...] = ()
     is_pending: bool = False
     """Whether nothing of the server is approved yet."""
+    instructions: str | None = None
+    """The server's own, where they are approved or accepted."""
 
 
 class Trust(Protocol):

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.compat.stated_values import bounds_of, forms, is_exact, listed_values, types_of
+from portbook.assets.compat.stated_values import (
+    TYPES,
+    bounds_of,
+    forms,
+    is_exact,
+    listed_values,
+    types_at,
+    types_of,
+)
+from portbook.assets.compat.subschemas import Subschemas
+from support.compared_schemas import made
 
 
 @pytest.mark.parametrize(
@@ -33,3 +43,10 @@ def test_numbers_are_equal_however_they_are_written() -> None:
 def test_a_larger_bound_is_stricter_in_either_direction() -> None:
     keywords = ("maximum", "exclusiveMaximum")
     assert bounds_of({"maximum": 5, "exclusiveMaximum": 4}, keywords, -1) == [(-5, False), (-4, True)]
+
+
+def test_the_types_of_a_place_are_those_that_all_its_parts_allow() -> None:
+    schemas = Subschemas(*made({"type": ["integer", "string"], "allOf": [{"enum": [1, None]}, True]}))
+    assert types_at(schemas, schemas.root) == {"integer", "string"}
+    assert types_at(schemas, schemas.spread(schemas.root)) == {"integer"}
+    assert types_at(schemas, ()) == TYPES

@@ -29,10 +29,15 @@ CALL = {"session_id": "s", "tool_id": "echo", "args": {"text": "hi"}}
 # The routes that leave a record of a refused request; every other one answers with a sentence alone.
 RECORDED = {
     ("GET", "/tools"),
+    ("GET", "/tools/{}"),
     ("POST", "/tools/{}"),
     ("POST", "/execute"),
     ("POST", "/rpc"),
     ("POST", "/approvals/{}"),
+    ("POST", "/operator/upstreams/{}"),
+    ("POST", "/operator/pins/{}"),
+    ("POST", "/operator/policy/explain"),
+    ("POST", "/operator/policy/replay"),
     ("POST", "/mcp"),
     ("GET", "/mcp"),
     ("DELETE", "/mcp"),

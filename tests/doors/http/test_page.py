@@ -1,4 +1,4 @@
-"""The pages at `/`, `/docs` and `/approvals`: what they show, to whom, and what they may do."""
+"""The page at `/docs`, and `/approvals` for browsers and programs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from support.mcp_http_client import run, serving
 from support.strict_pages import BROWSER, require_strict
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/approvals"])
-def test_a_page_runs_its_own_script_and_loads_nothing(tmp_path: Path, tools: Path, path: str) -> None:
+def test_a_page_runs_its_own_script_and_loads_nothing(tmp_path: Path, tools: Path) -> None:
     async def main() -> None:
         async with serving(tmp_path, tools) as client:
-            require_strict(await client.send(None, "GET", path, accept=BROWSER))
+            require_strict(await client.send(None, "GET", "/docs", accept=BROWSER))
 
     run(main())
 
@@ -35,7 +34,7 @@ def test_a_page_runs_its_own_script_and_loads_nothing(tmp_path: Path, tools: Pat
         ("-", False),
     ],
 )
-def test_approvals_are_a_page_for_browsers_and_data_for_programs(
+def test_approvals_lead_browsers_to_the_console_and_are_data_for_programs(
     tmp_path: Path, accept: str, is_page: bool
 ) -> None:
     async def main() -> None:
@@ -43,8 +42,7 @@ def test_approvals_are_a_page_for_browsers_and_data_for_programs(
             answer = await client.send(None, "GET", "/approvals", accept=accept)
             assert answer.headers["vary"] == "Accept"
             if is_page:
-                page = require_strict(answer)
-                assert "PORTBOOK_OPERATOR_KEY" in page
+                assert (answer.status, answer.headers["location"]) == (303, "./#/waiting")
                 assert client.sink.records == []
             else:
                 assert (answer.status, answer.headers["content-type"]) == (401, "application/json")
@@ -52,19 +50,5 @@ def test_approvals_are_a_page_for_browsers_and_data_for_programs(
                 assert "PORTBOOK_OPERATOR_KEY" in error["message"]
                 assert "PORTBOOK_KEY" not in error["message"]
                 assert error["details"] == {"reason": "UNAUTHORIZED"}
-
-    run(main())
-
-
-def test_the_page_of_approvals_keeps_the_key_to_itself(tmp_path: Path) -> None:
-    """No form that could be sent, nothing that is stored, and the key in a header alone."""
-
-    async def main() -> None:
-        async with serving(tmp_path) as client:
-            page = require_strict(await client.send(None, "GET", "/approvals", accept=BROWSER))
-            for never in ("<form", "cookie", "localStorage", "sessionStorage", "innerHTML", "history."):
-                assert never not in page
-            assert 'type="password"' in page
-            assert 'credentials:"omit"' in page
 
     run(main())

@@ -84,7 +84,7 @@ def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
     settings = load_settings(None, {}, {"docs.enabled": False}, tmp_path)
     assembled = assemble(settings, is_exposed=False, sink=MemorySink())
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": "/rpc", "headers": headers}
+    scope = {"type": "http", "http_version": "1.1", "method": "POST", "path": "/rpc", "headers": headers}
 
     async def give_up() -> None:
         await asgi_application(routes_of(assembled), body_seconds=0.01)(scope, receive, send)

@@ -310,6 +310,24 @@ def test_the_caller_of_a_key_is_recorded(served: Served) -> None:
     assert served.executions()[-1]["caller"] == "ada"
 
 
+@pytest.mark.covers("design.tools.brief")
+def test_tools_are_listed_in_short_and_one_is_described_whole(served: Served) -> None:
+    listed = served.server.request("/tools?brief=1").json["tools"]
+    assert [tool["name"] for tool in listed] == EVERY_TOOL
+    assert not any("schema" in member for tool in listed for member in tool)
+    assert {tool["group"] for tool in listed} == {"", "api", "gone"}
+    whole = served.server.request("/tools/look")
+    assert (whole.status, whole.json["name"], whole.json["listed"]) == (200, "look", "look")
+    assert whole.json["args_form"]["properties"]["times"]["maximum"] == 3
+
+
+@pytest.mark.parametrize(("key", "status"), [(ADA, 200), (GUEST, 404), ("wrong", 401)])
+def test_a_tool_is_described_to_those_who_may_see_it(served: Served, key: str, status: int) -> None:
+    response = served.server.request("/tools/refund", authorization=f"Bearer {key}")
+    assert response.status == status
+    assert served.server.request("/tools/nothing").status == 404
+
+
 def test_another_credential_than_a_bearers_is_a_wrong_key(served: Served) -> None:
     body = {"session_id": "s-1", "tool_id": "look", "args": {}}
     assert served.post("/execute", body, authorization=f"Basic {ADA}").status == 401
@@ -452,7 +470,7 @@ def test_looking_at_the_tools_is_recorded(served: Served) -> None:
 
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
-    [("GET", "/execute", "POST"), ("POST", "/tools", "GET"), ("GET", "/tools/look", "POST")],
+    [("GET", "/execute", "POST"), ("POST", "/tools", "GET"), ("DELETE", "/tools/look", "GET, POST")],
 )
 def test_other_verbs_are_told_which_one_is_taken(
     served: Served, method: str, path: str, allowed: str

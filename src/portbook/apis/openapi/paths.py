@@ -9,33 +9,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi.document_files import BadOpenAPI, DocumentNode, Documents
 from portbook.apis.openapi.imported_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
+from portbook.apis.openapi.operation_names import ImportedNames, plain_name
 from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead, OperationReader
 from portbook.apis.openapi.schemas import SchemaWriters
 from portbook.apis.openapi.security_schemes import read_requirement
 from portbook.apis.openapi.servers import ServerChooser
 from portbook.escaping import escaped
 from portbook.tools.http_methods import METHODS
-from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
-__all__ = ["ImportedNames", "operation_names", "read_openapi"]
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedNames:
-    """How the operations of a document are named."""
-
-    longest: int = MAX_NAME
-    """A longer name is shortened."""
-    shared: frozenset[str] = frozenset()
-    """Names that another document of the gateway has, too."""
-    document: str = ""
-    """The document, as the settings name it: it tells operations with a shared name apart."""
+__all__ = ["operation_names", "read_openapi"]
 
 
 _OWN_NAMES: Final = ImportedNames()
@@ -132,7 +120,7 @@ def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | Left
                 raise item.bad("a path must be an object")
         except BadOpenAPI as error:
             yield LeftOutOperation(
-                _slug(path), item.file, item.pointer, None, error.cause, str(error), _places(path)
+                plain_name(path), item.file, item.pointer, None, error.cause, str(error), _places(path)
             )
             continue
         for method in METHODS:
@@ -148,11 +136,11 @@ def _entry(documents: Documents, path: str, item: DocumentNode, method: str) -> 
         if not isinstance(node.value, dict):
             raise place.bad("an operation must be an object")
     except BadOpenAPI as error:
-        name = _slug(f"{method}{path}")
+        name = plain_name(f"{method}{path}")
         return LeftOutOperation(
             name, place.file, place.pointer, method, error.cause, str(error), _places(path, method)
         )
-    name = _slug(node.text("operationId") or f"{method}{path}")
+    name = plain_name(node.text("operationId") or f"{method}{path}")
     return _Entry(name, method, path, item, node, place, name)
 
 
@@ -164,7 +152,7 @@ def _other_members(path: str, item: DocumentNode) -> Iterator[LeftOutOperation]:
         cause, sentence = Cause.UNSUPPORTED, "its method is not supported"
         if key.lower() in _READ_METHODS:
             cause, sentence = Cause.INVALID, "a method must be in lower case"
-        name, method = _slug(f"{key}{path}"), key.upper()
+        name, method = plain_name(f"{key}{path}"), key.upper()
         yield LeftOutOperation(
             name, node.file, node.pointer, method, cause, str(node.bad(sentence)), _places(path, method)
         )
@@ -177,26 +165,16 @@ def _is_extension(key: str) -> bool:
 def _told_apart(
     entries: list[_Entry | LeftOutOperation], names: ImportedNames
 ) -> list[_Entry | LeftOutOperation]:
-    """Return the entries with distinct names.
-
-    All operations of one name get a digest of their method and path, and of their document where that is what
-    tells them apart: a rule for the name must not silently mean one of them.
-    """
+    """Return the entries with distinct names."""
     counts = Counter(entry.name for entry in entries)
-
-    def name_of(entry: _Entry | LeftOutOperation) -> str:
-        name, is_shared = entry.name, entry.name in names.shared
-        if isinstance(entry, _Entry) and (is_shared or counts[name] > 1):
+    told: list[_Entry | LeftOutOperation] = []
+    for entry in entries:
+        if isinstance(entry, _Entry):
             place = f"{entry.method} {entry.path}"
-            name = f"{name}_{name_digest(f'{names.document} {place}' if is_shared else place)}"
-        return shortened(name, names.longest)
-
-    return [
-        entry._replace(name=name_of(entry))
-        if isinstance(entry, _Entry)
-        else replace(entry, name=name_of(entry))
-        for entry in entries
-    ]
+            told.append(entry._replace(name=names.distinct(entry.name, place, counts[entry.name])))
+        else:
+            told.append(replace(entry, name=names.fitting(entry.name)))
+    return told
 
 
 def _read(
@@ -234,10 +212,3 @@ def _head(entry: _Entry | LeftOutOperation) -> OperationHead:
 
 def _places(path: str, method: str | None = None) -> tuple[str, ...]:
     return tuple(f"{each} {path}" for each in (METHODS if method is None else (method,)))
-
-
-def _slug(text: str) -> str:
-    """Return a tool's name for `getOrderById` or `GET/orders/{id}`: lower case, with underscores."""
-    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
-    text = re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", text)
-    return re.sub(r"_+", "_", re.sub(r"[^a-z0-9_.]+", "_", text.lower())).strip("_.") or "operation"

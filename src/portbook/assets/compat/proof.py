@@ -1,20 +1,21 @@
 """Tries to prove that the new schema allows every value that the old one allows. Pure: no I/O.
 
 A failed proof is not a disproof. Each keyword of the new schema must follow from the old one by a simple,
-sound rule. Keywords without such a rule (`not`, `oneOf`, `if`, ...) must be equal in both. Where recursion
-returns to a statement that is being proved, it is assumed to hold: the proof has then descended into the
-value, and values are finite.
+sound rule (`keyword_rules`). Keywords without such a rule (`not`, `oneOf`, `if`, ...) must be equal in both.
+Where recursion returns to a statement that is being proved, it is assumed to hold: the proof has then
+descended into the value, and values are finite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
-from portbook.assets.compat.equivalence import Equivalence, is_same_value
+from portbook.assets.compat.equivalence import Equivalence
+from portbook.assets.compat.keyword_rules import KeywordRules
 from portbook.assets.compat.keyword_tables import ABOUT, OPAQUE, WHOLE
-from portbook.assets.compat.stated_values import TYPES, bounds_of, forms, is_exact, listed_values, types_of
-from portbook.assets.compat.subschemas import Place, Subschemas, matches
+from portbook.assets.compat.proof_rule import every
+from portbook.assets.compat.stated_values import forms, is_exact, types_at
+from portbook.assets.compat.subschemas import Place, Subschemas
 from portbook.assets.compat.text_languages import TextLanguages
 from portbook.model import JSON, JSONObject
 from portbook.schema.references import Path
@@ -52,30 +53,7 @@ class Inclusion:
         """The places of the new schema that `prove` could not prove; none where it was not completed."""
         self._steps_left = _MAX_STEPS
         self._trials = 0
-        self._rules: dict[str, Callable[[JSONObject, Path, Place], bool]] = {
-            "$ref": self._reference,
-            "type": self._type,
-            "enum": lambda members, path, old: self._listed(listed_values(members, "enum"), old),
-            "const": lambda members, path, old: self._listed(listed_values(members, "const"), old),
-            "anyOf": self._any_of,
-            "properties": self._properties,
-            "patternProperties": self._pattern_properties,
-            "additionalProperties": self._additional,
-            "required": self._required,
-            "prefixItems": self._items,
-            "items": self._items,
-            "multipleOf": self._multiple_of,
-            "uniqueItems": self._unique_items,
-            "pattern": self._text,
-            "propertyNames": self._property_names,
-            "minimum": self._lower("minimum", "exclusiveMinimum"),
-            "exclusiveMinimum": self._lower("minimum", "exclusiveMinimum"),
-            "maximum": self._upper("maximum", "exclusiveMaximum"),
-            "exclusiveMaximum": self._upper("maximum", "exclusiveMaximum"),
-            **{f"min{noun}": self._lower(f"min{noun}") for noun in ("Length", "Items", "Properties")},
-            **{f"max{noun}": self._upper(f"max{noun}") for noun in ("Length", "Items", "Properties")},
-            **{f"{end}Length": self._length(f"{end}Length") for end in ("min", "max")},
-        }
+        self._rules = KeywordRules(new, old, texts, self._holds, self._is_same).by_keyword
 
     def prove(self) -> bool:
         """Return whether it is proved for all values."""
@@ -101,7 +79,7 @@ class Inclusion:
         old = tuple(sorted(self.old.spread(old), key=repr))
         if (new, old) in self._assumed or any(self.old.at(path) is False for path in old):
             return True
-        if not self._types(old):
+        if not types_at(self.old, old):
             return True
         if (new, old) not in self._failed:
             here, before = len(self._open), len(self._assumed)
@@ -120,7 +98,7 @@ class Inclusion:
         return False
 
     def _all_parts_hold(self, new: Place, old: Place) -> bool:
-        return _every(self._part_holds(path, old) for path in self.new.spread(new))
+        return every(self._part_holds(path, old) for path in self.new.spread(new))
 
     def _splits(self, new: Place, old: Place) -> bool:
         """Return whether the statement holds for each branch of a union in `old`."""
@@ -144,7 +122,7 @@ class Inclusion:
 
     def _values(self, old: Place) -> list[JSON] | None:
         """Return all values that `old` allows, and maybe more; None where they are too many."""
-        types = self._types(old)
+        types = types_at(self.old, old)
         found: list[JSON] | None = None
         if types <= {"null", "boolean"}:
             found = [*([None] if "null" in types else []), *([True, False] if "boolean" in types else [])]
@@ -166,7 +144,7 @@ class Inclusion:
         if not WHOLE.isdisjoint(members):
             self._open.append(path)
             return False
-        return _every(self._keyword_holds(keyword, members, path, old) for keyword in members)
+        return every(self._keyword_holds(keyword, members, path, old) for keyword in members)
 
     def _keyword_holds(self, keyword: str, members: JSONObject, path: Path, old: Place) -> bool:
         here = len(self._open)
@@ -180,7 +158,7 @@ class Inclusion:
 
     def _follows(self, keyword: str, members: JSONObject, path: Path, old: Place) -> bool:
         about = ABOUT.get(keyword)
-        types = self._types(old)
+        types = types_at(self.old, old)
         if about is not None and about not in types and not (about == "number" and "integer" in types):
             return True
         rule = self._rules.get(keyword)
@@ -190,206 +168,9 @@ class Inclusion:
             return any(self._is_same(path, other, OPAQUE[keyword]) for other in old)
         return rule is None
 
-    # -- keywords of every type
-
-    def _types(self, old: Place) -> frozenset[str]:
-        """Return the types of values that `old` allows."""
-        types = TYPES
-        for path in old:
-            part = self.old.at(path)
-            if isinstance(part, dict):
-                types &= types_of(cast("JSONObject", part))
-        return types
-
-    def _reference(self, members: JSONObject, path: Path, old: Place) -> bool:
-        """Return whether its target is among the parts, or is missing for an equal reference in both."""
-        if self.new.targets(path):
-            return True  # it is among the parts
-        # Equal references mean the same only where the old one has no target either.
-        return any(
-            isinstance(self.old.at(other), dict)
-            and not self.old.targets(other)
-            and self._is_same(path, other, ("$ref",))
-            for other in old
-        )
-
-    def _type(self, members: JSONObject, path: Path, old: Place) -> bool:
-        return self._types(old) <= types_of({"type": members["type"]})
-
-    def _listed(self, allowed: frozenset[bytes], old: Place) -> bool:
-        return any(
-            listed_values(part, keyword) <= allowed
-            for part in self.old.members_at(old)
-            for keyword in ("enum", "const")
-            if keyword in part
-        )
-
-    def _any_of(self, members: JSONObject, path: Path, old: Place) -> bool:
-        branches = cast("list[JSON]", members["anyOf"])
-        return any(self._holds(((*path, "anyOf", at),), old) for at in range(len(branches)))
-
-    # -- numbers, lengths and counts
-
-    def _lower(self, *keywords: str) -> Callable[[JSONObject, Path, Place], bool]:
-        return lambda members, path, old: self._bounded(members, old, keywords, 1)
-
-    def _upper(self, *keywords: str) -> Callable[[JSONObject, Path, Place], bool]:
-        return lambda members, path, old: self._bounded(members, old, keywords, -1)
-
-    def _bounded(self, members: JSONObject, old: Place, keywords: tuple[str, ...], sign: int) -> bool:
-        """Return whether a bound of the old schema is at least as strict as every bound of `members`."""
-        bounds = [bound for part in self.old.members_at(old) for bound in bounds_of(part, keywords, sign)]
-        if keywords[0] in ("minLength", "minItems", "minProperties"):
-            bounds.append((0, False))  # lengths and counts are never negative
-        return all(any(bound >= wanted for bound in bounds) for wanted in bounds_of(members, keywords, sign))
-
-    def _multiple_of(self, members: JSONObject, path: Path, old: Place) -> bool:
-        wanted = members["multipleOf"]
-        if not isinstance(wanted, int):
-            return self._has_same("multipleOf", wanted, old)
-        known = [part["multipleOf"] for part in self.old.members_at(old) if "multipleOf" in part]
-        return any(isinstance(one, int) and one % wanted == 0 for one in known) or (
-            wanted == 1 and "number" not in self._types(old)
-        )
-
-    def _unique_items(self, members: JSONObject, path: Path, old: Place) -> bool:
-        return not members["uniqueItems"] or self._has_same("uniqueItems", True, old)
-
-    # -- arrays
-
-    def _items(self, members: JSONObject, path: Path, old: Place) -> bool:
-        """Return whether it holds for every item: those in `prefixItems` of either schema, and the rest."""
-        parts = [members, *self.old.members_at(old)]
-        longest = max(len(cast("list[Any]", part.get("prefixItems", []))) for part in parts)
-        return _every(
-            self._holds(self._only_at(path, members, at), self.old.item_at(old, at))
-            for at in range(longest + 1)
-        )
-
-    def _only_at(self, path: Path, members: JSONObject, index: int) -> Place:
-        """Return the place of an item in this part alone, without other parts of the new schema."""
-        before = len(cast("list[Any]", members.get("prefixItems", [])))
-        if index < before:
-            return ((*path, "prefixItems", index),)
-        return ((*path, "items"),) if "items" in members else ()
-
-    # -- objects
-
-    def _required(self, members: JSONObject, path: Path, old: Place) -> bool:
-        known = {
-            name for part in self.old.members_at(old) for name in cast("list[str]", part.get("required", []))
-        }
-        return set(cast("list[str]", members["required"])) <= known
-
-    def _properties(self, members: JSONObject, path: Path, old: Place) -> bool:
-        return _every(
-            self._holds(((*path, "properties", name),), self.old.property_at(old, name))
-            for name in cast("JSONObject", members["properties"])
-        )
-
-    def _additional(self, members: JSONObject, path: Path, old: Place) -> bool:
-        named = cast("JSONObject", members.get("properties", {}))
-        patterns = list(cast("JSONObject", members.get("patternProperties", {})))
-        elsewhere = [
-            name
-            for name in self._named(old)
-            if name not in named and not any(matches(pattern, name) for pattern in patterns)
-        ]
-        # Names that a pattern of this part covers are no additional properties.
-        return self._all_names(
-            ((*path, "additionalProperties"),),
-            elsewhere,
-            old,
-            lambda known: any(self._is_included(known, pattern) for pattern in patterns),
-        )
-
-    def _pattern_properties(self, members: JSONObject, path: Path, old: Place) -> bool:
-        return _every(
-            self._pattern_property(pattern, (*path, "patternProperties", pattern), old)
-            for pattern in cast("JSONObject", members["patternProperties"])
-        )
-
-    def _pattern_property(self, pattern: str, path: Path, old: Place) -> bool:
-        same = tuple(
-            (*other, "patternProperties", known)
-            for other in old
-            for known in self._patterns(other)
-            if self._is_included(pattern, known)
-        )
-        if same and self._holds((path,), same):
-            return True
-        names = [name for name in self._named(old) if matches(pattern, name)]
-        return self._all_names((path,), names, old, lambda known: self.texts.are_apart(pattern, known))
-
-    def _all_names(
-        self, below: Place, names: list[str], old: Place, is_elsewhere: Callable[[str], bool]
-    ) -> bool:
-        """Return whether `below` allows the values of these properties, and of all unnamed properties.
-
-        Names of a pattern that `is_elsewhere` are none of those that `below` is about.
-        """
-        if not all(self._holds(below, self.old.property_at(old, name)) for name in names):
-            return False
-        # A property without a name in the old schema matches a pattern in one of its parts, or is an
-        # additional property in all of them.
-        rest: list[Path] = []
-        for path in old:
-            known = [one for one in self._patterns(path) if not is_elsewhere(one)]
-            if not all(self._holds(below, ((*path, "patternProperties", one),)) for one in known):
-                return False
-            if self.old.knows((*path, "additionalProperties")):
-                rest.append((*path, "additionalProperties"))
-        return self._holds(below, tuple(rest))
-
-    def _patterns(self, path: Path) -> list[str]:
-        part = self.old.at(path)
-        return list(cast("JSONObject", part.get("patternProperties", {}))) if isinstance(part, dict) else []  # pyright: ignore[reportUnknownMemberType] # schemas are Any
-
-    def _property_names(self, members: JSONObject, path: Path, old: Place) -> bool:
-        paths = [(*other, "propertyNames") for other in old]
-        known = tuple(filter(self.old.knows, paths))
-        return bool(known) and self._holds(((*path, "propertyNames"),), known)
-
-    def _named(self, old: Place) -> list[str]:
-        names = {
-            name
-            for part in self.old.members_at(old)
-            for name in cast("JSONObject", part.get("properties", {}))
-        }
-        return sorted(names)
-
-    # -- texts
-
-    def _text(self, members: JSONObject, path: Path, old: Place) -> bool:
-        """Return whether the pattern matches every text that the old patterns and lengths allow."""
-        return self.texts.includes(self.old.members_at(old), "pattern", members["pattern"])
-
-    def _length(self, keyword: str) -> Callable[[JSONObject, Path, Place], bool]:
-        bounded = self._lower(keyword) if keyword == "minLength" else self._upper(keyword)
-        return lambda members, path, old: (
-            bounded(members, path, old)
-            or self.texts.includes(self.old.members_at(old), keyword, members[keyword])
-        )
-
-    def _is_included(self, inner: str, outer: str) -> bool:
-        """Return whether it is proved that `outer` matches every text that `inner` matches."""
-        return inner == outer or self.texts.includes([{"pattern": inner}], "pattern", outer)
-
-    # -- equality
-
-    def _has_same(self, keyword: str, value: JSON, old: Place) -> bool:
-        return any(
-            keyword in part and is_same_value(part[keyword], value) for part in self.old.members_at(old)
-        )
-
     def _is_same(self, new: Path, old: Path, keywords: tuple[str, ...] | None = None) -> bool:
         """Return whether two subschemas are equal; with `keywords`, only in these."""
         key = (new, old, keywords)
         if key not in self._same:
             self._same[key] = Equivalence(self.new, self.old).holds(new, old, keywords)
         return self._same[key]
-
-
-def _every(proved: Iterable[bool]) -> bool:
-    """Return whether all are true; unlike `all`, try each, so that every undecided place is found."""
-    return all(tuple(proved))

@@ -1,14 +1,15 @@
-"""What one subschema states of its values: types, lists, bounds. Pure: no I/O."""
+"""What subschemas state of their values: types, lists, bounds. Pure: no I/O."""
 
 from __future__ import annotations
 
 from typing import Final, cast
 
 from portbook.assets.compat.equivalence import plain
+from portbook.assets.compat.subschemas import Place, Subschemas
 from portbook.canonical import canonical_bytes
 from portbook.model import JSON, JSONObject
 
-__all__ = ["TYPES", "bounds_of", "forms", "is_exact", "listed_values", "types_of"]
+__all__ = ["TYPES", "bounds_of", "forms", "is_exact", "listed_values", "types_at", "types_of"]
 
 TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 
@@ -27,6 +28,14 @@ def types_of(part: JSONObject) -> frozenset[str]:
     if "enum" in part or "const" in part:
         listed = cast("list[JSON]", part["enum"]) if "enum" in part else [part["const"]]
         types &= frozenset(map(_kind, listed))
+    return types
+
+
+def types_at(schemas: Subschemas, place: Place) -> frozenset[str]:
+    """Return the types of values that all parts of `place` together allow."""
+    types = TYPES
+    for part in schemas.members_at(place):
+        types &= types_of(part)
     return types
 
 

@@ -1,25 +1,22 @@
 """`GET /approvals` and `POST /approvals/ID`: an operator lists tickets, approves and denies them.
 
-A browser gets a page for it. The page holds no data: it asks for the operator key, and sends the requests
-that a program sends.
+A browser is sent to the console, which asks for the operator key and sends the requests that a program sends.
 """
 
 from __future__ import annotations
 
 from typing import Final, Protocol, cast
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from portbook.access.approval_ticket import DECISIONS, State, Ticket, Undecidable, as_json
 from portbook.boundary import Begun, Boundary
 from portbook.doors.http.accept import wants_page
 from portbook.doors.http.message_route import message_route
-from portbook.doors.http.page import Page
 from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Route, Serve
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, Arrival, JSONObject
-from portbook.version import __version__
 from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
@@ -29,17 +26,7 @@ APPROVALS: Final = "/approvals"
 _OPERATOR: Final = "operator (HTTP)"
 _MAX_REASON: Final = 1000
 
-# What the page says above the field for the key, as HTML.
-_ABOUT_KEY: Final = (
-    "The operator's key, which the server was started with in PORTBOOK_OPERATOR_KEY. This page "
-    "forgets it when it is closed or loaded again."
-)
-_ABOUT_NO_KEY: Final = (
-    "This server has no operator key, so that nothing can be decided here. Set PORTBOOK_OPERATOR_KEY to 16 "
-    "characters or more and start the server again, or use <code>portbook approvals</code> on its machine."
-)
-
-# The same address serves HTML to browsers and JSON to programs.
+# The same address sends browsers to the console and JSON to programs.
 _VARY: Final = b"vary: Accept\r\n"
 
 
@@ -62,14 +49,12 @@ class Desk(Protocol):
 def list_approvals(boundary: Boundary, desk: Desk) -> Serve:
     """Return what lists tickets, only those of one `state` if the query names it.
 
-    A browser gets the page on which the operator decides them.
+    A browser is sent to the view of the console that lists them.
     """
-    page = Page("approvals.html")
 
     async def serve(request: InboundRequest) -> Reply:
         if wants_page(request.head.fields.get(b"accept")):
-            about_key = _ABOUT_KEY if boundary.has_operator_key else _ABOUT_NO_KEY
-            return page.filled({"version": __version__, "about_key": about_key}, _VARY)
+            return _to_console("./#/waiting")
         named = parse_qs(request.head.query.decode("latin-1")).get("state", [None])[0]
 
         async def act() -> JSON:
@@ -84,10 +69,12 @@ def list_approvals(boundary: Boundary, desk: Desk) -> Serve:
 
 
 def show_approval(boundary: Boundary, desk: Desk) -> Serve:
-    """Return what shows one ticket."""
+    """Return what shows one ticket; a browser is sent to it in the console."""
 
     async def serve(request: InboundRequest) -> Reply:
         approval_id = request.segment
+        if wants_page(request.head.fields.get(b"accept")):
+            return _to_console(f"../#/waiting/{quote(approval_id, safe='')}")
 
         async def act() -> JSON:
             ticket = desk.ticket(approval_id)
@@ -96,7 +83,7 @@ def show_approval(boundary: Boundary, desk: Desk) -> Serve:
             return as_json(ticket)
 
         arrival = arrival_of(request.head, APPROVALS)
-        return reply_to(await boundary.operate("approvals.show", arrival, act, approval_id))
+        return reply_to(await boundary.operate("approvals.show", arrival, act, approval_id), _VARY)
 
     return serve
 
@@ -124,6 +111,11 @@ def decide_approval(boundary: Boundary, desk: Desk) -> Route:
         return boundary.operate("approvals.decide", arrival, act, approval_id, decision or None)
 
     return message_route(APPROVALS, begin, boundary.refuse_execution, boundary.recorder)
+
+
+def _to_console(place: str) -> Reply:
+    """Return the redirection to a view; relative, so that it works below a path of an application too."""
+    return Reply(303, b"location: %b\r\ncache-control: no-store\r\n" % place.encode() + _VARY)
 
 
 def _read(frame: Frame) -> tuple[Refused | None, str, str | None]:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
-from portbook.doors.http.body_limits import BODY_SECONDS, MAX_DISCARDED_BYTES, cut_off
+from portbook.doors.http.body_limits import BODY_SECONDS, MAX_DISCARDED_BYTES, WRITE_SECONDS, cut_off
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Handling, Router, begin_reply, finish_reply
@@ -28,21 +28,31 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _TASK: Final = "portbook-request"
 
+# RFC 9113, 8.2.2: in later versions, a header cannot close a connection.
+_WITH_CONNECTIONS: Final = ("1.0", "1.1")
 
-def asgi_application(router: Router, body_seconds: float = BODY_SECONDS) -> Application:
-    """Return the application; a body that takes longer than `body_seconds` is given up."""
+
+def asgi_application(
+    router: Router, body_seconds: float = BODY_SECONDS, write_seconds: float = WRITE_SECONDS
+) -> Application:
+    """Return the application.
+
+    A body that takes longer than `body_seconds` is given up, and so is a stream of which the client reads
+    nothing for `write_seconds`.
+    """
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         head = _head_of(scope)
         handling = router.handle(head)
-        body: Frame | Refused | None = b""
+        body, is_whole = (b"", not head.announces_body)
         if handling.takes_message:
-            body = await _message(receive, body_seconds)
+            body, is_whole = await _message(receive, body_seconds)
         if body is None:
             return  # the client left before it sent a message
-        replying = start_now(_reply(handling, head, body, send), _TASK)
+        sender = _Sender(send, write_seconds, closes=handling.closes or not is_whole)
+        replying = start_now(_reply(handling, head, body, sender), _TASK)
         if replying.done():
             replying.result()  # raises what failed
             return
@@ -59,51 +69,72 @@ def _head_of(scope: Scope) -> RequestHead:
     )
 
 
-async def _message(receive: Receive, seconds: float) -> Frame | Refused | None:
-    """Return the body of a request, or why it is refused; None if the client left without one."""
+async def _message(receive: Receive, seconds: float) -> tuple[Frame | Refused | None, bool]:
+    """Return the body of a request, or why it is refused, and whether it was read to its end.
+
+    The body is None if the client left without one.
+    """
     try:
         async with asyncio.timeout(seconds):
             return await _body(receive)
     except TimeoutError:
-        return Refused(Reason.FRAME_TOO_SLOW)
+        return Refused(Reason.FRAME_TOO_SLOW), False
 
 
-async def _body(receive: Receive) -> Frame | Refused | None:
+async def _body(receive: Receive) -> tuple[Frame | Refused | None, bool]:
     body = bytearray()
     held = 0
     while True:
         event = await receive()
         if event["type"] == "http.disconnect":
-            return cut_off() if held else None
+            return (cut_off() if held else None), False
         held += len(event.get("body", b""))
         if held <= MAX_FRAME_BYTES:
             body += event.get("body", b"")
         else:
             body.clear()
-        if not event.get("more_body") or held > MAX_DISCARDED_BYTES:
-            return OVERSIZE if held > MAX_FRAME_BYTES else bytes(body)
+        is_whole = not event.get("more_body")
+        if is_whole or held > MAX_DISCARDED_BYTES:
+            return (OVERSIZE if held > MAX_FRAME_BYTES else bytes(body)), is_whole
 
 
-async def _reply(handling: Handling, head: RequestHead, body: Frame | Refused, send: Send) -> None:
+class _Sender:
+    """The way back to one client."""
+
+    __slots__ = ("_closes", "_seconds", "_send")
+
+    def __init__(self, send: Send, seconds: float, *, closes: bool) -> None:
+        self._send = send
+        self._seconds = seconds
+        self._closes = closes
+        """Whether the connection closes after the reply: what follows is not read as a request."""
+
+    async def reply(self, reply: Reply, version: str | None) -> None:
+        headers = [tuple(line.split(b": ", 1)) for line in reply.lines.splitlines()]
+        if (reply.closes or self._closes) and version in _WITH_CONNECTIONS:
+            headers.append((b"connection", b"close"))
+        if reply.stream is None and reply.status != 204:  # a 204 has no body, and so no length
+            headers.append((b"content-length", b"%d" % len(reply.body)))
+        await self._send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        if reply.stream is not None:
+            await reply.stream(self._write)
+        await self._send({"type": "http.response.body", "body": reply.body})
+
+    async def _write(self, data: bytes) -> None:
+        """Send a piece of a stream, once the client has read what came before.
+
+        Raises `CancelledError` where it does not read: it has left, as far as anybody can tell.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        except TimeoutError:
+            raise asyncio.CancelledError from None
+
+
+async def _reply(handling: Handling, head: RequestHead, body: Frame | Refused, sender: _Sender) -> None:
     reply = await finish_reply(begin_reply(handling, head, body))
-    closes = reply.closes or handling.closes
-    await _send(send, reply._replace(lines=reply.lines + handling.more, closes=closes))
-
-
-async def _send(send: Send, reply: Reply) -> None:
-    headers = [tuple(line.split(b": ", 1)) for line in reply.lines.splitlines()]
-    if reply.closes:
-        headers.append((b"connection", b"close"))
-    if reply.stream is None and reply.status != 204:  # a 204 has no body, and so no length
-        headers.append((b"content-length", b"%d" % len(reply.body)))
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    if reply.stream is not None:
-
-        async def write(data: bytes) -> None:
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-
-        await reply.stream(write)
-    await send({"type": "http.response.body", "body": reply.body})
+    await sender.reply(reply._replace(lines=reply.lines + handling.more), head.version)
 
 
 async def _unless_left(replying: asyncio.Task[None], receive: Receive) -> None:

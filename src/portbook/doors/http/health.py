@@ -12,7 +12,7 @@ from portbook.doors.http.request import InboundRequest, key_of
 from portbook.doors.http.response import JSON_LINES, Reply, refusal
 from portbook.doors.http.router import Serve
 from portbook.errors import Reason, Refused
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.version import __version__
 
 __all__ = ["Checks", "health", "livez"]
@@ -23,10 +23,12 @@ Checks = Callable[[bool], Awaitable[Mapping[str, str | None]]]
 _NEEDS_KEY: Final = Refused(Reason.UNAUTHORIZED)
 
 
-def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Serve:
+def health(
+    checks: Checks, is_known: Callable[[str | None], bool], servers: Callable[[], list[JSON]] = list
+) -> Serve:
     """Return what reports every check; only a caller with a key learns why one failed.
 
-    Without a key, a request makes no calls to gateways.
+    Without a key, a request makes no calls to gateways, and is not told of the MCP servers.
     """
 
     async def serve(request: InboundRequest) -> Reply:
@@ -41,6 +43,8 @@ def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Serve:
             "version": __version__,
             "checks": {name: _told(problem, tells_why=tells_why) for name, problem in found.items()},
         }
+        if deep and (statuses := servers()):
+            body["servers"] = statuses
         return Reply(200 if is_well else 503, JSON_LINES, json_bytes(body))
 
     return serve

@@ -1,8 +1,7 @@
 """The check of every head, before its body is read, whatever its path. Pure: no I/O.
 
 1. A request with several Host headers, or an HTTP/1.1 request with none, is refused.
-2. So is one that repeats a header of which one value counts: a proxy and this server could disagree about
-   which one.
+2. So is one that repeats a header of which one value counts (`repeated_headers.py`).
 3. For every remaining one `Host` and `Origin` decide; `net/allowed_hosts_and_origins.py` has the rule.
 
 `router.py` serves no refused request: it has the route word the refusal instead.
@@ -12,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from portbook.doors.http.repeated_headers import refuse_repeated
 from portbook.doors.http.request import RequestHead
 from portbook.errors import Reason, Refused
 from portbook.net.allowed_hosts_and_origins import Hosts
@@ -19,25 +19,6 @@ from portbook.net.allowed_hosts_and_origins import Hosts
 __all__ = ["refuse_head"]
 
 _HOST: Final = b"host"
-
-# The headers that a route, a dialect or the connection reads one value of.
-_SINGULAR: Final = frozenset(
-    {
-        b"access-control-request-method",
-        b"authorization",
-        b"content-encoding",
-        b"content-length",
-        b"content-type",
-        b"expect",
-        b"last-event-id",
-        b"mcp-method",
-        b"mcp-name",
-        b"mcp-protocol-version",
-        b"mcp-session-id",
-        b"origin",
-        b"transfer-encoding",
-    }
-)
 
 
 def refuse_head(head: RequestHead, hosts: Hosts) -> Refused | None:
@@ -47,10 +28,8 @@ def refuse_head(head: RequestHead, hosts: Hosts) -> Refused | None:
         names = [name for name, _ in head.headers]
         if names.count(_HOST) > 1:
             return Refused(Reason.BAD_HOST)
-        repeated = next((name for name in names if name in _SINGULAR and names.count(name) > 1), None)
-        if repeated is not None:
-            hint = f"The header {repeated.decode()} may be sent once only."
-            return Refused(Reason.REPEATED_HEADER, details={"hint": hint})
+        if (refused := refuse_repeated(names)) is not None:
+            return refused
     if _HOST not in fields and head.version == "1.1":  # RFC 9112, 3.2
         return Refused(Reason.BAD_HOST)
     return hosts.refuse(fields)

@@ -1,14 +1,12 @@
-"""`GET /openapi.json` and `GET /docs`: the REST routes as OpenAPI 3.1 and as a page, a tool each."""
+"""`GET /openapi.json`: the REST routes that callers use as OpenAPI 3.1, with an operation for each tool."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any, Final, cast
 
 import orjson
 
 from portbook.boundary import Boundary
-from portbook.doors.http.page import Page
 from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Serve
@@ -19,10 +17,9 @@ from portbook.tools.catalog import Tool
 from portbook.tools.shipped import shipped_folder
 from portbook.version import __version__
 
-__all__ = ["DOCS", "OPENAPI", "docs_page", "openapi"]
+__all__ = ["OPENAPI", "openapi"]
 
 OPENAPI: Final = "/openapi.json"
-DOCS: Final = "/docs"
 
 _COMPONENTS: Final = "#/components/schemas/"
 # Keywords whose values are data: a `$ref` in them is not a reference.
@@ -38,29 +35,15 @@ def openapi(boundary: Boundary) -> Serve:
     return serve
 
 
-def docs_page(boundary: Boundary) -> Serve:
-    """Return what shows the REST routes as a page."""
-    page = Page("docs.html")
-
-    async def serve(request: InboundRequest) -> Reply:
-        answer = await boundary.tell("docs", arrival_of(request.head, DOCS), _document)
-        if answer.status != 200:
-            return reply_to(answer)
-        operations = _operations(orjson.loads(answer.body or b"{}"))
-        return page.filled({"version": __version__, "operations": operations})
-
-    return serve
-
-
-# -- the document
-
-
 def _document(tools: list[Tool], policy: Policy) -> JSONObject:
     request = orjson.loads((shipped_folder("schemas") / "execute.schema.json").read_bytes())
     own = {name: schema for name, schema in request["properties"].items() if name != "tool_id"}
-    paths: JSONObject = {f"/tools/{tool.spec.name}": {"post": _operation(tool, own)} for tool in tools}
+    paths: JSONObject = {
+        f"/tools/{tool.spec.name}": {"get": _description(tool), "post": _operation(tool, own)}
+        for tool in tools
+    }
     paths["/execute"] = {"post": _execute(request)}
-    paths["/tools"] = {"get": _get("listTools", "The tools that you may call.")}
+    paths["/tools"] = {"get": {**_get("listTools", "The tools that you may call."), "parameters": [_BRIEF]}}
     paths["/health"] = {"get": _get("health", "Whether the boundary can do its work.", failing=True)}
     paths["/livez"] = {"get": _get("livez", "Whether the process answers.")}
     paths["/readyz"] = {"get": _get("readyz", "Whether it is ready for calls.", failing=True)}
@@ -71,6 +54,10 @@ def _document(tools: list[Tool], policy: Policy) -> JSONObject:
         "paths": paths,
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "responses": {
+                "Tool": _json({"type": "object"}, "One tool, with a schema for forms."),
+                "Failure": _json({"$ref": "#/components/schemas/Failure"}, "There is no such tool, or key."),
+            },
             "schemas": {
                 "Error": _ERROR,
                 "Metadata": _METADATA,
@@ -130,6 +117,16 @@ def _get(name: str, summary: str, *, failing: bool = False) -> JSONObject:
     return {"operationId": name, "summary": summary, "responses": responses}
 
 
+def _description(tool: Tool) -> JSONObject:
+    responses: JSONObject = {
+        "200": {"$ref": "#/components/responses/Tool"},
+        "401": {"$ref": "#/components/responses/Failure"},
+        "404": {"$ref": "#/components/responses/Failure"},
+    }
+    # A name that no tool can have.
+    return {"operationId": f"describe:{tool.spec.name}", "summary": "What it is.", "responses": responses}
+
+
 def _failures() -> JSONObject:
     failure: JSONObject = {"$ref": "#/components/schemas/Failure"}
     statuses = sorted({row.http for row in REASONS.values()})
@@ -156,6 +153,14 @@ def _answer(result: JSONObject | None) -> JSONObject:
         "additionalProperties": False,
     }
 
+
+_BRIEF: Final[JSONObject] = {
+    "name": "brief",
+    "in": "query",
+    "description": "1 for tools without their schemas",
+    "schema": {"type": "string"},
+    "example": "1",
+}
 
 _ERROR: Final[dict[str, Any]] = {
     "type": "object",
@@ -221,36 +226,3 @@ def _moved(schema: JSON, root: str) -> JSON:
         else _moved(value, root)
         for keyword, value in schema.items()
     }
-
-
-# -- the page
-
-
-def _operations(document: dict[str, Any]) -> str:
-    schemas = document["components"]["schemas"]
-    return "".join(
-        _section(method.upper(), path, operation, schemas)
-        for path, methods in document["paths"].items()
-        for method, operation in methods.items()
-    )
-
-
-def _section(method: str, path: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
-    effect = operation.get("x-portbook-effect", "")
-    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-    answer = operation["responses"]["200"]["content"]["application/json"]["schema"]
-    parts = [("Request", body), ("Answer", answer)]
-    if effect:  # a tool's own schemas say more than the message around them
-        name = operation["operationId"]
-        parts = [("Arguments", schemas[f"{name}.args"]), ("Result", schemas[f"{name}.result"])]
-    shown = "".join(
-        f"<h3>{title}</h3><pre>{escape(orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode())}</pre>"
-        for title, schema in parts
-        if schema is not None
-    )
-    return (
-        f"<details id='{escape(operation['operationId'], quote=True)}'><summary><b>{method}</b> "
-        f"<code>{escape(path)}</code> <i class='{escape(effect, quote=True)}'>{escape(effect)}</i>"
-        f"<span>{escape(operation.get('summary', ''))}</span></summary>"
-        f"<p>{escape(operation.get('description', ''))}</p>{shown}</details>"
-    )

@@ -12,7 +12,20 @@ from typing import Final
 from portbook.doors.http.request import Headers
 from portbook.doors.http.response import Reply, lines_of
 
-__all__ = ["Page"]
+__all__ = ["SAFETY_LINES", "Page", "fill"]
+
+# What a page, its script and its style are sent with. No window of a different site keeps a handle on ours,
+# none of it is loaded by a different site, a page loads nothing that does not allow it, and no address of
+# ours is told elsewhere.
+SAFETY_LINES: Final = lines_of(
+    [
+        (b"cross-origin-opener-policy", b"same-origin"),
+        (b"cross-origin-resource-policy", b"same-origin"),
+        (b"cross-origin-embedder-policy", b"require-corp"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"x-content-type-options", b"nosniff"),
+    ]
+)
 
 _SLOT: Final = re.compile(r"\{\{(\w+)\}\}")
 _SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
@@ -28,16 +41,18 @@ class Page:
         headers: Headers = [
             (b"content-type", b"text/html; charset=utf-8"),
             (b"content-security-policy", _policy(scripts, styles).encode()),
-            (b"x-content-type-options", b"nosniff"),
-            (b"referrer-policy", b"no-referrer"),
             (b"cache-control", b"no-store"),
         ]
-        self._lines = lines_of(headers)
+        self._lines = lines_of(headers) + SAFETY_LINES
 
     def filled(self, slots: Mapping[str, str], more: bytes = b"") -> Reply:
         """Return the page. The values of `slots` are HTML, escaped by the caller."""
-        body = _SLOT.sub(lambda slot: slots[slot[1]], self._template)
-        return Reply(200, self._lines + more, body.encode())
+        return Reply(200, self._lines + more, fill(self._template, slots).encode())
+
+
+def fill(template: str, slots: Mapping[str, str]) -> str:
+    """Return a template with its `{{slots}}` filled. Their values are HTML, escaped by the caller."""
+    return _SLOT.sub(lambda slot: slots[slot[1]], template)
 
 
 def _policy(scripts: list[str], styles: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from portbook.model import Arrival
@@ -63,8 +63,8 @@ class InboundRequest(NamedTuple):
     """The last segment of the path, where the route takes any."""
 
 
-def arrival_of(head: RequestHead, route: str) -> Arrival:
-    """Return how a request arrived."""
+def arrival_of(head: RequestHead, route: str, headers: Mapping[str, str] | None = None) -> Arrival:
+    """Return how a request arrived; `headers` are those to compare with its message."""
     fields = head.fields
     session = fields.get(b"x-session-id", b"").decode("latin-1")
     return Arrival(
@@ -73,6 +73,7 @@ def arrival_of(head: RequestHead, route: str) -> Arrival:
         key_of(head),
         fields.get(b"traceparent", b"").decode("latin-1"),
         session if 0 < len(session) <= _MAX_SESSION else None,
+        headers,
     )
 
 

@@ -1,8 +1,10 @@
-"""The REST routes: `GET /tools`, `POST /execute` and `POST /tools/NAME`."""
+"""The REST routes: `GET /tools`, `GET /tools/NAME`, `POST /execute` and `POST /tools/NAME`."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
+from urllib.parse import parse_qs
 
 from portbook.boundary import Begun, Boundary
 from portbook.dialects.rest_bodies import described
@@ -10,28 +12,54 @@ from portbook.doors.http.message_route import message_route, refuse_on_record
 from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Route
+from portbook.doors.http.tool_entries import brief_entry, whole_entry
+from portbook.errors import Reason, Refused
 from portbook.model import Arrival, JSONObject
 from portbook.policy import Policy
 from portbook.tools.catalog import Tool
+from portbook.tools.spec import slug_of
 from portbook.wire.lines import Frame
 
-__all__ = ["EXECUTE", "TOOLS", "execute", "tools"]
+__all__ = ["EXECUTE", "TOOLS", "execute", "tool", "tools"]
 
 EXECUTE: Final = "/execute"
 TOOLS: Final = "/tools"
 
 
 def tools(boundary: Boundary) -> Route:
-    """Return the route that lists the tools its caller may see."""
+    """Return the route that lists the tools its caller may see; with `?brief=1`, without their schemas."""
 
     async def serve(request: InboundRequest) -> Reply:
-        return reply_to(await boundary.tell("tools", arrival_of(request.head, TOOLS), _listed))
+        is_brief = parse_qs(request.head.query.decode("latin-1")).get("brief") == ["1"]
+        listed = _listed_briefly if is_brief else _listed
+        return reply_to(await boundary.tell("tools", arrival_of(request.head, TOOLS), listed))
 
     return Route(serve, refuse_on_record(TOOLS, boundary.refuse_execution))
 
 
 def _listed(tools: list[Tool], policy: Policy) -> JSONObject:
     return {"tools": [described(tool, policy) for tool in tools]}
+
+
+def _listed_briefly(tools: list[Tool], _policy: Policy) -> JSONObject:
+    return {"tools": [brief_entry(tool) for tool in tools]}
+
+
+def tool(boundary: Boundary) -> Route:
+    """Return the route that describes one tool to a caller that may see it."""
+
+    async def serve(request: InboundRequest) -> Reply:
+        described = partial(_described, request.segment)
+        return reply_to(await boundary.tell("tools.describe", arrival_of(request.head, TOOLS), described))
+
+    return Route(serve, refuse_on_record(TOOLS, boundary.refuse_execution))
+
+
+def _described(name: str, tools: list[Tool], policy: Policy) -> JSONObject:
+    found = next((tool for tool in tools if tool.spec.name == slug_of(name)), None)
+    if found is None:
+        raise Refused(Reason.UNKNOWN_TOOL)
+    return whole_entry(found, policy)
 
 
 def execute(boundary: Boundary) -> Route:

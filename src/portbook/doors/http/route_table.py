@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from portbook.access.approval_ticket import State
-from portbook.app.assemble import App
+from portbook.app.running_app import App
 from portbook.audit.call_index import CallIndex
 from portbook.doors.http.approvals import APPROVALS, decide_approval, list_approvals, show_approval
+from portbook.doors.http.console import console
+from portbook.doors.http.docs_page import DOCS, docs_page
 from portbook.doors.http.health import health, livez
-from portbook.doors.http.home import home
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
 from portbook.doors.http.mcp.legacy_sse import MESSAGES, SSE, legacy_sse
 from portbook.doors.http.mcp.sessions import Sessions
-from portbook.doors.http.openapi import DOCS, OPENAPI, docs_page, openapi
+from portbook.doors.http.openapi import OPENAPI, openapi
 from portbook.doors.http.operator.call_routes import CALLS, FIGURES, count_calls, find_calls, show_call
 from portbook.doors.http.operator.event_route import EVENTS, follow_calls
+from portbook.doors.http.operator.openapi_route import OPERATOR_OPENAPI, describe_routes
+from portbook.doors.http.operator.pin_routes import PINS, decide_on_pins, list_pins
+from portbook.doors.http.operator.policy_routes import (
+    EXPLAIN,
+    POLICY,
+    REPLAY,
+    explain_call,
+    replay_calls,
+    show_policy,
+)
 from portbook.doors.http.operator.proof_route import PROOF, prove_log
-from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tools
+from portbook.doors.http.operator.upstream_routes import UPSTREAMS, list_upstreams, restart_upstream
+from portbook.doors.http.operator.waiting_route import WAITING, list_waiting
+from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tool, tools
 from portbook.doors.http.router import Route, Router, Serve
 from portbook.doors.http.rpc import ROUTE, rpc
 
@@ -39,13 +51,13 @@ def route_table(
     """Return every route, by method and path; those of HTTP+SSE only where the operator wants them."""
     boundary, desk = served.boundary, served.approvals
     pages: dict[str, Serve] = {
-        "/": home(served.catalog, lambda: served.needs_key),
-        DOCS: docs_page(boundary),
+        **console(lambda: served.needs_key, lambda: boundary.has_operator_key),
+        DOCS: docs_page(),
         OPENAPI: openapi(boundary),
         APPROVALS: list_approvals(boundary, desk),
         f"{APPROVALS}/{{}}": show_approval(boundary, desk),
-        "/health": health(served.checks, served.knows),
-        "/readyz": health(served.checks, served.knows),
+        "/health": health(served.checks, served.knows, served.server_statuses),
+        "/readyz": health(served.checks, served.knows, served.server_statuses),
         "/livez": livez,
     }
     pages |= _operator_pages(served)
@@ -53,9 +65,12 @@ def route_table(
     for path, page in pages.items():
         routes["GET", path] = routes["HEAD", path] = Route(page)
     routes["GET", TOOLS] = tools(boundary)
+    routes["GET", f"{TOOLS}/{{}}"] = tool(boundary)
     routes["POST", f"{TOOLS}/{{}}"] = routes["POST", EXECUTE] = execute(boundary)
     routes["POST", ROUTE] = rpc(boundary)
     routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk)
+    for path, route in _operator_commands(served).items():
+        routes["POST", path] = route
     sessions = Sessions(boundary, served.sessions, warn)
     served.changes.on_close(sessions.close)
     for method, route in mcp(boundary, sessions).items():
@@ -68,16 +83,28 @@ def route_table(
 def _operator_pages(served: App) -> dict[str, Serve]:
     """Return what operators ask for; other sites' pages cannot, whichever origins are allowed."""
     boundary, index = served.boundary, CallIndex(served.log_dir)
-
-    def waiting() -> int:
-        return len(served.approvals.tickets(State.PENDING))
-
+    waiting = served.approvals.count_pending
     return {
         CALLS: find_calls(boundary, index),
         f"{CALLS}/{{}}": show_call(boundary, served.log_dir),
         FIGURES: count_calls(boundary, index, served.clock),
         EVENTS: follow_calls(boundary, index, waiting, served.changes.on_close),
-        PROOF: prove_log(boundary, served.log_dir, served.keep_runs),
+        PROOF: prove_log(served),
+        WAITING: list_waiting(served),
+        UPSTREAMS: list_upstreams(served),
+        PINS: list_pins(served),
+        POLICY: show_policy(served),
+        OPERATOR_OPENAPI: describe_routes(served),
+    }
+
+
+def _operator_commands(served: App) -> dict[str, Route]:
+    """Return what operators do, and what they ask with more than an address can hold."""
+    return {
+        f"{UPSTREAMS}/{{}}": restart_upstream(served),
+        f"{PINS}/{{}}": decide_on_pins(served),
+        EXPLAIN: explain_call(served),
+        REPLAY: replay_calls(served),
     }
 
 

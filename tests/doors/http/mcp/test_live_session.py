@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,7 @@ def test_keys_that_nobody_looks_at_are_all_the_same_caller(
         async with serving(tmp_path) as client:
             held = Held(client)
             for number in range(6):
-                await held.open(HERE._replace(key=f"made up {number}"))
+                await held.open(replace(HERE, key=f"made up {number}"))
             assert len(held.sessions._live) == 3
 
     run(main())

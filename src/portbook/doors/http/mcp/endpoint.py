@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -21,7 +22,7 @@ from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
 from portbook.doors.http.response import HeldReply, Replied, Reply, Write, problem, reply_to
 from portbook.doors.http.router import Route, refuse_method
 from portbook.errors import Reason, Refused
-from portbook.mcp.connection import Work
+from portbook.mcp.work import Work
 from portbook.model import Answer, Arrival
 from portbook.protocol.headers import SESSION, VERSION
 from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
@@ -209,11 +210,11 @@ def _head_of(head: RequestHead) -> _Head:
     }
     is_stateless = said.get(VERSION) in STATELESS_REVISIONS
     session = None if is_stateless else said.get(SESSION)
-    arrival = arrival_of(head, ROUTE)._replace(headers=said)
+    arrival = arrival_of(head, ROUTE, said)
     label = arrival.session if session is None else arrival.session or label_of(session)
     return _Head(
         arrival,
-        arrival._replace(session=label),
+        arrival if label == arrival.session else replace(arrival, session=label),
         accepted(fields.get(b"accept")),
         session,
         is_stateless,

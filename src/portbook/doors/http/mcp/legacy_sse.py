@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -22,7 +23,7 @@ from portbook.doors.http.response import Reply, Write, reply_to
 from portbook.doors.http.router import Route
 from portbook.errors import Reason, Refused
 from portbook.executors.eager_task import start_now
-from portbook.mcp.connection import Key, Work
+from portbook.mcp.work import Key, Work
 from portbook.model import Answer, Arrival
 from portbook.stages.state import CallState
 from portbook.wire.lines import OVERSIZE, Frame
@@ -73,7 +74,7 @@ class _SseSession:
 
     def receive(self, frame: Frame, arrival: Arrival) -> None:
         """Run a message; its answer goes to the stream."""
-        work = self._connection.receive(frame, arrival._replace(session=arrival.session or self.label))
+        work = self._connection.receive(frame, replace(arrival, session=arrival.session or self.label))
         if isinstance(work, CallState):
             self._send(work.reply())
         else:

@@ -11,7 +11,8 @@ from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.last_event_id import STANDALONE, resume_position
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.doors.http.mcp.retained_streams import RetainedStreams, StreamBudget
-from portbook.mcp.connection import Key, McpConnection
+from portbook.mcp.connection import McpConnection
+from portbook.mcp.work import Key
 from portbook.model import Answer
 
 __all__ = ["LiveSession", "LiveSessions", "label_of"]

@@ -15,8 +15,8 @@ from portbook.doors.http.accept import Accepts
 from portbook.doors.http.mcp.live_session import LiveSession
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.doors.http.response import Reply, Write, lines_of, reply_to
-from portbook.mcp.connection import Key, Work
 from portbook.mcp.from_any_thread import run_on
+from portbook.mcp.work import Key, Work
 from portbook.model import Answer
 from portbook.stages.state import CallState
 

@@ -6,18 +6,17 @@ import asyncio
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl
 
 from portbook.audit.call_figures import call_figures
-from portbook.audit.call_filter import BadFilter, call_filter, moment_of
+from portbook.audit.call_filter import BadFilter, call_filter, moment_of, position_of
 from portbook.audit.call_index import CallIndex
 from portbook.audit.call_records import call_data, outcome_of, records_of_call
 from portbook.boundary import Boundary
 from portbook.clock import Clock
-from portbook.doors.http.request import InboundRequest, arrival_of
-from portbook.doors.http.response import Reply, reply_to
+from portbook.doors.http.operator.operator_route import asked, bad_parameter, question
+from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Serve
-from portbook.errors import Finding, Reason, Refused
+from portbook.errors import Reason, Refused
 from portbook.model import JSON
 
 __all__ = ["CALLS", "FIGURES", "count_calls", "find_calls", "show_call"]
@@ -36,68 +35,60 @@ _HOUR_S: Final = 3600
 def find_calls(boundary: Boundary, index: CallIndex) -> Serve:
     """Return what lists the newest calls that match the filters of the query, page by page.
 
-    `next` in the answer is the `before` of the next page.
+    `next` in the answer is the `before` of the next page. It names a line of the log, not only a time:
+    pages lose no call, however many end in the same millisecond.
     """
 
-    async def serve(request: InboundRequest) -> Reply:
-        async def act() -> JSON:
-            asked = _asked(request)
-            limit = _whole(asked, "limit", _PAGE, _MAX_PAGE)
-            before = asked.pop("before", None)
-            try:
-                is_wanted = call_filter(asked)
-                end = None if before is None else moment_of("before", before)
-            except BadFilter as error:
-                raise _bad(error.name, error.problem) from None
-            found = await asyncio.to_thread(index.newest, is_wanted, limit, end)
-            following = found[-1].at if len(found) == limit else None
-            return {"calls": [row.as_data() for row in found], "next": following}
+    async def answer(request: InboundRequest) -> JSON:
+        query = asked(request)
+        limit = _whole(query, "limit", _PAGE, _MAX_PAGE)
+        before = query.pop("before", None)
+        try:
+            is_wanted = call_filter(query)
+            end = None if before is None else position_of("before", before)
+        except BadFilter as error:
+            raise bad_parameter(error.name, error.problem) from None
+        found = await asyncio.to_thread(index.newest, is_wanted, limit, end)
+        following = found[-1].cursor if len(found) == limit else None
+        return {"calls": [row.as_data() for row in found], "next": following}
 
-        return reply_to(await boundary.operate("calls.list", arrival_of(request.head, CALLS), act))
-
-    return serve
+    return question(boundary, CALLS, "calls.list", answer)
 
 
 def show_call(boundary: Boundary, log_dir: Path) -> Serve:
     """Return what shows every record of one call, and its outcome."""
 
-    async def serve(request: InboundRequest) -> Reply:
-        async def act() -> JSON:
-            found = await asyncio.to_thread(_records, log_dir, request.segment)
-            if found is None:
-                raise Refused(Reason.RECORD_UNKNOWN)
-            return found
+    async def answer(request: InboundRequest) -> JSON:
+        found = await asyncio.to_thread(_records, log_dir, request.segment)
+        if found is None:
+            raise Refused(Reason.RECORD_UNKNOWN)
+        return found
 
-        return reply_to(await boundary.operate("calls.show", arrival_of(request.head, CALLS), act))
-
-    return serve
+    return question(boundary, CALLS, "calls.show", answer)
 
 
 def count_calls(boundary: Boundary, index: CallIndex, clock: Clock) -> Serve:
     """Return what counts calls and their latencies between two times, the last hour if none are named."""
 
-    async def serve(request: InboundRequest) -> Reply:
-        async def act() -> JSON:
-            asked = _asked(request)
-            buckets = _whole(asked, "buckets", _BUCKETS, _MAX_BUCKETS)
-            try:
-                until = moment_of("until", asked.pop("until", clock.now()))
-                since = moment_of("since", asked.pop("since", _hour_before(until)))
-                is_wanted = call_filter(asked)
-            except BadFilter as error:
-                raise _bad(error.name, error.problem) from None
-            if since >= until:
-                raise _bad("since", "must be before until")
+    async def answer(request: InboundRequest) -> JSON:
+        query = asked(request)
+        buckets = _whole(query, "buckets", _BUCKETS, _MAX_BUCKETS)
+        try:
+            until = moment_of("until", query.pop("until", clock.now()))
+            since = moment_of("since", query.pop("since", _hour_before(until)))
+            is_wanted = call_filter(query)
+        except BadFilter as error:
+            raise bad_parameter(error.name, error.problem) from None
+        if since >= until:
+            raise bad_parameter("since", "must be before until")
 
-            def counted() -> JSON:
-                rows = (row for row in index.rows() if since <= row.at < until and is_wanted(row))
-                return call_figures(rows, since, until, buckets)
+        def counted() -> JSON:
+            rows = (row for row in index.rows() if since <= row.at < until and is_wanted(row))
+            return call_figures(rows, since, until, buckets)
 
-            return await asyncio.to_thread(counted)
+        return await asyncio.to_thread(counted)
 
-        return reply_to(await boundary.operate("calls.count", arrival_of(request.head, FIGURES), act))
-
-    return serve
+    return question(boundary, FIGURES, "calls.count", answer)
 
 
 def _records(log_dir: Path, request_id: str) -> JSON:
@@ -107,21 +98,12 @@ def _records(log_dir: Path, request_id: str) -> JSON:
     return call_data(request_id, found, outcome_of(log_dir, found))
 
 
-def _asked(request: InboundRequest) -> dict[str, str]:
-    """Return the query by name; a name without a value asks for nothing."""
-    return dict(parse_qsl(request.head.query.decode("latin-1")))
-
-
-def _whole(asked: dict[str, str], name: str, default: int, most: int) -> int:
-    text = asked.pop(name, str(default))
+def _whole(query: dict[str, str], name: str, default: int, most: int) -> int:
+    text = query.pop(name, str(default))
     if not (text.isdecimal() and 1 <= int(text[:9]) <= most):
-        raise _bad(name, f"must be a whole number from 1 to {most}")
+        raise bad_parameter(name, f"must be a whole number from 1 to {most}")
     return int(text)
 
 
 def _hour_before(moment: str) -> str:
     return (datetime.fromisoformat(moment) - timedelta(seconds=_HOUR_S)).isoformat()
-
-
-def _bad(name: str, problem: str) -> Refused:
-    return Refused(Reason.BAD_PARAMS, (Finding(f"/{name}", problem, "query", ""),))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from portbook.app.running_app import App
 from portbook.audit.verified_log import lost_calls, proof_data, verified_streams
-from portbook.boundary import Boundary
-from portbook.doors.http.request import InboundRequest, arrival_of
-from portbook.doors.http.response import Reply, reply_to
+from portbook.doors.http.operator.operator_route import question
+from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Serve
 from portbook.model import JSON
 
@@ -18,18 +17,18 @@ __all__ = ["PROOF", "prove_log"]
 PROOF: Final = "/operator/proof"
 
 
-def prove_log(boundary: Boundary, log_dir: Path, keep: int) -> Serve:
+def prove_log(served: App) -> Serve:
     """Return what verifies the whole log; one verification at a time, because it reads all of it."""
     verifying = asyncio.Lock()
 
-    def verified() -> JSON:
-        return proof_data(verified_streams(log_dir, keep), lost_calls(log_dir))
+    def verified() -> dict[str, Any]:
+        log_dir = served.log_dir
+        return proof_data(verified_streams(log_dir, served.keep_runs), lost_calls(log_dir))
 
-    async def serve(request: InboundRequest) -> Reply:
-        async def act() -> JSON:
-            async with verifying:
-                return await asyncio.to_thread(verified)
+    async def answer(_request: InboundRequest) -> JSON:
+        async with verifying:
+            found = await asyncio.to_thread(verified)
+        signer = served.rules.enclosing.signer
+        return {**found, "signing_key": None if signer is None else signer.key_id}
 
-        return reply_to(await boundary.operate("log.verify", arrival_of(request.head, PROOF), act))
-
-    return serve
+    return question(served.boundary, PROOF, "log.verify", answer)

@@ -57,17 +57,25 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a place, or be turned away."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
-        self._in, self._out = ClientInput(self._transport), ClientOutput(self._transport)
-        self._reader = self._in.reader
-        self._answerer = Answerer(self, self._hall, self._stay, self._out)
+        if not self._is_admitted(transport):
+            self._out.write(busy(self._hall.date))
+            self._close()
+
+    def _is_admitted(self, transport: asyncio.BaseTransport) -> bool:
+        """Take a place; return whether there is one."""
+        self._use(cast("asyncio.Transport", transport))  # uvloop's is no subclass
         peer: object = transport.get_extra_info("peername")
         self._hall.enter(self)
         # A Unix socket has no address, and is its owner's alone.
         address = normal_address(str(cast("Any", peer)[0])) if isinstance(peer, tuple) else None
-        if not self._stay.begin(address):
-            self._out.write(busy(self._hall.date))
-            self._close()
+        return self._stay.begin(address)
+
+    def _use(self, transport: asyncio.Transport) -> None:
+        """Read from a transport, and write to it."""
+        self._transport = transport
+        self._in, self._out = ClientInput(transport), ClientOutput(transport)
+        self._reader = self._in.reader
+        self._answerer = Answerer(self, self._hall, self._stay, self._out)
 
     def data_received(self, data: bytes) -> None:
         """Read on, or keep what has come for later."""

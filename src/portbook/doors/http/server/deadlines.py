@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from portbook.doors.http.body_limits import BODY_SECONDS
+from portbook.doors.http.body_limits import BODY_SECONDS, WRITE_SECONDS
 
 __all__ = ["NEVER", "Deadlines", "Phase"]
 
@@ -44,7 +44,7 @@ class Deadlines:
     body_s: float = BODY_SECONDS
     idle_s: float = 60.0
     """Longer than the pools of common clients keep a connection."""
-    write_s: float = 30.0
+    write_s: float = WRITE_SECONDS
     """How long a client may read nothing while there is much to write."""
     drain_s: float = 10.0
     reserve_s: float = 2.0

@@ -16,6 +16,7 @@ from portbook.doors.http.server.deadlines import Deadlines
 from portbook.doors.http.server.hall import Hall
 from portbook.doors.http.server.listeners import with_descriptors
 from portbook.doors.http.server.peer_address import PeerAddresses
+from portbook.doors.http.server.tls_connection import TlsConnection
 
 __all__ = ["HttpServer", "ServerOptions"]
 
@@ -83,15 +84,13 @@ class HttpServer:
         self._stopping.set()
 
     async def _listen(self, listener: socket.socket, hall: Hall) -> asyncio.Server:
-        loop = asyncio.get_running_loop()
-        tls = self._options.tls
-        seconds = None if tls is None else self._options.deadlines.head_s
+        loop, tls = asyncio.get_running_loop(), self._options.tls
 
         def connect() -> ServerConnection:
             return ServerConnection(hall)
 
         if listener.family == socket.AF_UNIX:
             return await loop.create_unix_server(connect, sock=listener, backlog=_BACKLOG)
-        return await loop.create_server(
-            connect, sock=listener, backlog=_BACKLOG, ssl=tls, ssl_handshake_timeout=seconds
-        )
+        if tls is not None:
+            return await loop.create_server(lambda: TlsConnection(hall, tls), sock=listener, backlog=_BACKLOG)
+        return await loop.create_server(connect, sock=listener, backlog=_BACKLOG)

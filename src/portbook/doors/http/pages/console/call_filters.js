@@ -1,0 +1,157 @@
+// Filters of recorded calls: fields that change the address, and the same tests for calls that arrive live.
+
+import { button, folded, h, labelled } from "./dom.js";
+import { callsHref, placeOf } from "./place.js";
+import { now } from "./server.js";
+
+const DAY_MS = 86_400_000;
+const SPANS = { "15m": 900_000, "1h": 3_600_000, "24h": DAY_MS, "7d": 7 * DAY_MS };
+const WITHIN = [
+  ["", "any time"],
+  ["15m", "last 15 min"],
+  ["1h", "last hour"],
+  ["24h", "last 24 hours"],
+  ["today", "today"],
+  ["yesterday", "yesterday"],
+  ["7d", "last 7 days"],
+];
+const CHOICES = {
+  status: [
+    ["", "any"],
+    ["success", "success"],
+    ["failure", "refused or failed"],
+    ["refused", "refused"],
+    ["failed", "failed"],
+  ],
+  decision: [
+    ["", "any"],
+    ["allow", "allow"],
+    ["ask", "ask"],
+    ["deny", "deny"],
+  ],
+  within: WITHIN,
+  show: [
+    ["", "calls of tools"],
+    ["all", "everything recorded"],
+  ],
+};
+const FIELDS = [
+  ["tool", "Tool", "name or files.*"],
+  ["caller", "Caller", "name"],
+  ["status", "Status"],
+  ["decision", "Decision"],
+  ["door", "Door", "stdio, http /mcp"],
+  ["within", "Time"],
+  ["show", "Show"],
+];
+// Filters that only links and charts set; they are shown where they are set.
+const LINKED = ["reason", "approval", "since", "until"];
+
+/** Make the fields for filters. */
+export function filterBar(filters) {
+  const fields = FIELDS.map(([name, title, hint], at) => field(name, title, hint, filters, at === 0));
+  const linked = LINKED.filter((name) => filters[name]).map((name) =>
+    h(
+      "a",
+      {
+        class: "chip",
+        href: callsHref({ ...filters, [name]: "" }),
+        "aria-label": `Remove the filter ${name}`,
+      },
+      `${name}: ${filters[name]}`,
+      h("span", { "aria-hidden": "true" }, " ×"),
+    ),
+  );
+  const isFiltered = Object.values(filters).some(Boolean);
+  const clear = isFiltered ? button("Clear", () => (location.hash = callsHref({}))) : null;
+  return folded(
+    "Filters",
+    isFiltered,
+    h("div", { class: "filters", role: "search", "aria-label": "Filter calls" }, fields, linked, clear),
+  );
+}
+
+function field(name, title, hint, filters, isFirst) {
+  const change = (event) => {
+    // Those of the address, because another field may have changed it since this one was made.
+    const chosen = { ...placeOf(location.hash).query, [name]: event.target.value.trim() };
+    const times = name === "within" ? { since: "", until: "" } : {};
+    location.hash = callsHref({ ...chosen, ...times });
+  };
+  const value = filters[name] ?? "";
+  const input = CHOICES[name]
+    ? h("select", { on: { change } }, options(CHOICES[name], value))
+    : h("input", {
+        placeholder: hint,
+        value,
+        spellcheck: "false",
+        autocomplete: "off",
+        "data-first": isFirst,
+        on: { change },
+      });
+  return labelled(title, input, { class: value ? "labelled set" : "labelled" });
+}
+
+function options(choices, value) {
+  return choices.map(([key, words]) => h("option", { value: key, selected: key === value }, words));
+}
+
+/** Return the query of the routes for filters; figures need both ends of a time. */
+export function queryOf(filters, needsTimes = false) {
+  const { within, show, ...query } = filters;
+  const [since, until] = timesOf(within);
+  query.since ??= since;
+  query.until ??= until;
+  // What operators look at is recorded too, without a tool.
+  if (!query.tool && show !== "all") query.tool = "*";
+  if (needsTimes && !query.since)
+    query.since = new Date(now() - (query.until ? 7 * DAY_MS : DAY_MS)).toISOString();
+  return query;
+}
+
+function timesOf(within) {
+  if (Object.hasOwn(SPANS, within ?? "")) return [new Date(now() - SPANS[within]).toISOString(), undefined];
+  const midnight = new Date(now());
+  midnight.setHours(0, 0, 0, 0);
+  if (within === "today") return [midnight.toISOString(), undefined];
+  const before = new Date(midnight);
+  before.setDate(before.getDate() - 1);
+  if (within === "yesterday") return [before.toISOString(), midnight.toISOString()];
+  return [undefined, undefined];
+}
+
+/** Return how a call ended, as the filter `status` has it. */
+export function statusOf(row) {
+  if (row.reason === null) return "success";
+  return row.code >= 500 ? "failed" : "refused";
+}
+
+/** Return the name of a tool as people write it. */
+export function toolName(tool) {
+  return (tool ?? "").replace(/^mcp\.tool:/, "");
+}
+
+const TESTS = {
+  tool: (row, wanted) => row.tool !== null && globOf(toolName(wanted)).test(toolName(row.tool)),
+  caller: (row, wanted) => row.caller === wanted,
+  decision: (row, wanted) => row.decision === wanted,
+  reason: (row, wanted) => row.reason === wanted,
+  approval: (row, wanted) => row.approval === wanted,
+  door: (row, wanted) => (row.door ?? "").startsWith(wanted),
+  status: (row, wanted) =>
+    wanted === statusOf(row) || wanted === String(row.code) || (wanted === "failure" && row.reason !== null),
+  since: (row, wanted) => row.at >= wanted,
+  until: (row, wanted) => row.at < wanted,
+};
+
+/** Return whether a call that has just ended matches filters. */
+export function isWanted(row, filters) {
+  return Object.entries(queryOf(filters)).every(([name, wanted]) => !wanted || TESTS[name]?.(row, wanted));
+}
+
+function globOf(pattern) {
+  const parts = pattern
+    .split(/([*?])/)
+    .map((part) => ({ "*": ".*", "?": "." })[part] ?? part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  return new RegExp(`^${parts.join("")}$`, "s");
+}

@@ -1,0 +1,125 @@
+// Elements. A text from anywhere becomes a text node, never markup, and shows what would be invisible in it.
+
+// The same for the eye as on a terminal: nothing that hides, or changes the order of what is shown.
+const HIDDEN =
+  /[\p{C}\p{Z}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0000}-\u{e0fff}]/gu;
+const SVG = "http://www.w3.org/2000/svg";
+const LAYS_OUT_LINES = new Set(["pre", "textarea"]);
+
+/** Return `text` with every invisible character escaped, except those in `kept`. */
+export function visible(text, kept = " ") {
+  return String(text).replace(HIDDEN, (found) => (kept.includes(found) ? found : escapedUnits(found)));
+}
+
+function escapedUnits(text) {
+  const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
+  return units.map((unit) => "\\u" + unit.toString(16).padStart(4, "0")).join("");
+}
+
+/**
+ * Make an element.
+ *
+ * `about` has attributes; `on` in it has listeners, a function per event. Members that are null, undefined or
+ * false are left out. A child is a node, a text, a list of children, or nothing.
+ */
+export function h(tag, about = {}, ...children) {
+  return filled(document.createElement(tag), about, children, LAYS_OUT_LINES.has(tag) ? " \n\t" : " ");
+}
+
+/** Make an element of a picture. */
+export function svg(tag, about = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), about, children, " ");
+}
+
+function filled(element, about, children, kept) {
+  const { on = {}, ...attributes } = about;
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "value" && element.tagName === "INPUT") {
+      element.value = value; // what people would send is not changed
+      continue;
+    }
+    element.setAttribute(name, value === true ? "" : visible(value, " \n"));
+  }
+  for (const [event, listen] of Object.entries(on)) element.addEventListener(event, listen);
+  append(element, children, kept);
+  return element;
+}
+
+function append(element, children, kept) {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    if (Array.isArray(child)) append(element, child, kept);
+    else element.append(child instanceof Node ? child : visible(child, kept));
+  }
+}
+
+/** Make a button; `about` may have a `class`. */
+export function button(words, act, about = {}) {
+  return h("button", { type: "button", ...about, on: { click: act } }, words);
+}
+
+/** Make a list of facts: pairs of a name and a text or a node. Pairs without a value are left out. */
+export function facts(pairs) {
+  const known = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return h(
+    "dl",
+    { class: "facts" },
+    known.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+  );
+}
+
+/** Make a block of text that keeps its lines, and can be scrolled with the keyboard. */
+export function block(text, label) {
+  return h("pre", { tabindex: "0", role: "region", "aria-label": label }, text);
+}
+
+/** Make a block of JSON. */
+export function json(value, label) {
+  return block(JSON.stringify(value, null, 2), label);
+}
+
+let labels = 0;
+
+/** Make a field with its name above it. */
+export function labelled(words, input, about = {}) {
+  labels += 1;
+  input.id = `input-${labels}`;
+  return h("div", { class: "labelled", ...about }, h("label", { for: input.id }, words), input);
+}
+
+/** Make a part that phones show when it is asked for, or where it `isOpen`; wider screens always show it. */
+export function folded(words, isOpen, content) {
+  const isWide = matchMedia("(min-width: 48rem)").matches;
+  return h("details", { class: "folded", open: isOpen || isWide }, h("summary", {}, words), content);
+}
+
+/** Make a table; the first cell of a row is its name. Where it is too wide, it scrolls by itself. */
+export function table(label, columns, rows) {
+  const head = columns.map((name) => h("th", { scope: "col" }, name));
+  const lines = rows.map(([name, ...cells]) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, name),
+      cells.map((cell) => h("td", {}, cell)),
+    ),
+  );
+  const whole = h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, lines));
+  return h("div", { class: "table", role: "region", "aria-label": label, tabindex: "0" }, whole);
+}
+
+/** Make a short label with a colour of its own, such as an effect or a decision. */
+export function badge(word) {
+  return word ? h("span", { class: `badge ${/^[a-z]+$/.test(word) ? word : ""}` }, word) : null;
+}
+
+/** Make what stands where there is nothing to show. */
+export function empty(title, ...words) {
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", { class: "strong" }, title),
+    words.length ? h("p", {}, words) : null,
+  );
+}

@@ -1,0 +1,123 @@
+// Trials that put nothing in force: one call explained, and recorded calls decided by a changed file.
+
+import { badge, button, facts, h, labelled, table } from "./dom.js";
+import { parseExact } from "./exact_json.js";
+import { callsHref } from "./place.js";
+import { ask } from "./server.js";
+import { isEnter } from "./shortcuts.js";
+import { count, counted } from "./times.js";
+
+const EXAMPLE = '[[policy.rules]]\nname = "no refunds"\ntools = ["refund"]\naction = "deny"';
+
+/** Make the card that explains a call; `query` fills it in. */
+export function explainCard(query) {
+  const plain = { spellcheck: "false", autocomplete: "off" };
+  const tool = h("input", { value: query.tool ?? "", "data-first": true, ...plain });
+  const caller = h("input", { value: query.caller ?? "", placeholder: "anonymous", ...plain });
+  const given = h("textarea", { rows: "3", class: "code", spellcheck: "false" }, query.args ?? "{}");
+  const answer = h("div", { role: "status" });
+  const explain = () =>
+    tell(answer, async () => {
+      const body = { tool: tool.value.trim(), args: argumentsIn(given.value) };
+      if (caller.value.trim()) body.caller = caller.value.trim();
+      return explained(await ask("operator", "operator/policy/explain", { body }));
+    });
+  const card = h(
+    "section",
+    { class: "card", "aria-label": "Explain a call" },
+    h("h2", {}, "Which rule decides a call, and why"),
+    h("div", { class: "filters" }, labelled("Tool", tool), labelled("Caller", caller)),
+    labelled("Arguments as JSON", given),
+    h("div", { class: "row" }, button("Explain", explain, { class: "primary" })),
+    answer,
+  );
+  card.addEventListener("keydown", (event) => {
+    if (isEnter(event) && (event.ctrlKey || event.metaKey || event.target.tagName === "INPUT"))
+      explain();
+  });
+  return card;
+}
+
+/** Make the card that tries a changed file. */
+export function replayCard() {
+  const file = h("textarea", { rows: "8", class: "code", spellcheck: "false", placeholder: EXAMPLE });
+  const answer = h("div", { role: "status" });
+  const replay = () =>
+    tell(answer, async () => {
+      answer.replaceChildren(h("p", {}, "Deciding the recorded calls anew"));
+      return replayed(await ask("operator", "operator/policy/replay", { body: { policy: file.value } }));
+    });
+  return h(
+    "section",
+    { class: "card", "aria-label": "Try a changed policy" },
+    h("h2", {}, "What a changed file would have decided"),
+    h(
+      "p",
+      { class: "dim" },
+      "Nothing is put in force: recorded calls are decided anew, and the differences are listed.",
+    ),
+    labelled("A portbook.toml, or its policy", file),
+    h("div", { class: "row" }, button("Replay", replay, { class: "primary" })),
+    answer,
+  );
+}
+
+async function tell(place, make) {
+  try {
+    place.replaceChildren(...(await make()).filter(Boolean));
+  } catch (problem) {
+    place.replaceChildren(h("p", { class: "bad" }, problem.message));
+  }
+}
+
+function argumentsIn(text) {
+  try {
+    return parseExact(text || "{}");
+  } catch {
+    throw new Error("The arguments are not JSON.");
+  }
+}
+
+function explained({ decision, rule, place, tool, effect, reason, remedy, violations, warnings }) {
+  const wrong = violations.map((each) =>
+    h("div", { class: "bad" }, `${each.pointer || "(root)"}: ${each.message}`),
+  );
+  return [
+    h("p", {}, badge(decision), " by ", h("strong", {}, rule ?? "the default"), place ? ` (${place})` : ""),
+    facts([
+      ["tool", tool],
+      ["effect", badge(effect)],
+      ["reason", reason],
+      ["what to do", remedy],
+      ["arguments", wrong.length ? wrong : null],
+      ["warnings", warnings.length ? warnings.map((each) => h("div", {}, each)) : null],
+    ]),
+  ];
+}
+
+function replayed({ replayed: calls, undecided, changes, complete, oldest, ignored }) {
+  const rest = complete ? "" : ` Only those since ${oldest}: time was up.`;
+  const isUnknown = changes.some((each) => [each.old.decision, each.new.decision].includes("unknown"));
+  const note = isUnknown ? "Unknown: a rule looks at arguments, which records do not hold." : null;
+  const rows = changes.map((each) => [
+    h("a", { href: callsHref({ tool: each.tool, caller: each.caller }) }, each.tool),
+    each.caller,
+    count(each.calls),
+    [badge(each.old.decision), ` ${each.old.rule}`],
+    [badge(each.new.decision), ` ${each.new.rule}`],
+  ]);
+  return [
+    h(
+      "p",
+      {},
+      `${counted(calls, "recorded call")} decided anew, ${count(undecided)} of them not for certain.${rest}`,
+    ),
+    note ? h("p", { class: "dim" }, note) : null,
+    ignored.length
+      ? h("p", { class: "dim" }, `Not part of a policy, and ignored: ${ignored.join(", ")}.`)
+      : null,
+    rows.length
+      ? table("Calls that would be decided differently", ["Tool", "Caller", "Calls", "Was", "Would be"], rows)
+      : h("p", { class: "strong" }, "Every one of them would be decided the same way."),
+  ];
+}

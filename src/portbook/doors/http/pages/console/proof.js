@@ -1,0 +1,104 @@
+// Proof: whether the log is whole, up to which record, and what signs results.
+
+import { badge, button, facts, h } from "./dom.js";
+import { callsHref } from "./place.js";
+import { ask, now } from "./server.js";
+import { clock, counted } from "./times.js";
+
+/** Fill the view. */
+export function showProof(room) {
+  const place = h("div", { role: "status" });
+  const look = async () => {
+    place.replaceChildren(h("p", { class: "lead" }, "Reading the whole log"));
+    try {
+      place.replaceChildren(...proofOf(await ask("operator", "operator/proof")));
+    } catch (problem) {
+      place.replaceChildren(h("p", { class: "bad" }, problem.message));
+    }
+  };
+  room.append(place, button("Verify again", look));
+  look();
+  return {};
+}
+
+function proofOf(proof) {
+  const records = proof.streams.reduce((sum, stream) => sum + stream.records, 0);
+  const verdict = proof.whole
+    ? h(
+        "p",
+        { class: "verdict good" },
+        h("strong", {}, "The log is whole."),
+        ` Every one of ${counted(records, "record")} follows from the one before it. Verified at `,
+        clock(new Date(now()).toISOString()),
+        ".",
+      )
+    : h(
+        "p",
+        { class: "verdict bad" },
+        h("strong", {}, "The log is broken."),
+        " Below is the first record that does not follow from the one before it.",
+      );
+  return [
+    verdict,
+    ...proof.streams.map(streamCard),
+    signingCard(proof.signing_key),
+    unknownCard(proof.unknown),
+  ];
+}
+
+function streamCard(stream) {
+  const { broken } = stream;
+  return h(
+    "section",
+    { class: "card" },
+    h("header", {}, h("h2", {}, stream.stream), badge(stream.whole ? "whole" : "broken")),
+    facts([
+      ["records", `${counted(stream.records, "record")} in ${counted(stream.files, "file")}`],
+      ["up to", stream.head ? h("code", {}, stream.head) : "nothing recorded yet"],
+      ["broken at", broken ? `${broken.file}:${broken.line}, record ${broken.seq}: ${broken.message}` : null],
+      ["older files", stream.pruned ? "were removed, as the settings say" : null],
+      ["cut off", stream.cut.length ? stream.cut.join(", ") : null],
+    ]),
+    stream.head
+      ? h(
+          "p",
+          { class: "dim" },
+          "Note this head elsewhere: ",
+          h("code", {}, "portbook audit verify --head HEAD"),
+          " later proves that nothing before it was changed or removed.",
+        )
+      : null,
+  );
+}
+
+function signingCard(key) {
+  const words = key
+    ? h("code", {}, key)
+    : "No signing key is set: result envelopes are not signed. Set signing_key under [envelope].";
+  return h("section", { class: "card" }, h("h2", {}, "Signing key"), h("p", {}, words));
+}
+
+function unknownCard(unknown) {
+  if (!unknown.length)
+    return h(
+      "section",
+      { class: "card" },
+      h("h2", {}, "Calls without an outcome"),
+      h("p", {}, "None: every call that began has a record of its end."),
+    );
+  const items = unknown.map((each) =>
+    h(
+      "li",
+      {},
+      h("a", { href: callsHref({}, each.request_id) }, each.tool_id ?? each.request_id),
+      ` ${each.timestamp} (${each.file}:${each.line})`,
+    ),
+  );
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", {}, "Calls without an outcome"),
+    h("p", {}, "Their process died while they ran. Check what they did before repeating them."),
+    h("ul", {}, items),
+  );
+}

@@ -1,0 +1,63 @@
+"""Questions of a server: whether the caller's client can be asked them, and how its answers return."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from portbook.errors import Failed, Reason
+from portbook.executors.upstream_request import UpstreamRequest
+from portbook.model import Client, JSONObject
+from portbook.upstreams.running_call import UpstreamQuestion
+
+__all__ = ["any_answer", "askable", "deliver"]
+
+
+def askable(way: UpstreamRequest, requests: Iterable[JSONObject]) -> Client:
+    """Return the client, if it may and can be asked all this.
+
+    Raises `Failed` where it may not, or cannot.
+    """
+    client = way.run.reach()
+    for request in requests:
+        method = str(request.get("method"))
+        if not _is_showable(request):
+            raise Failed(Reason.NO_ANSWER, details={"why": "only web pages are shown to a user"})
+        if method.partition("/")[0] not in way.may_ask:
+            why = f"mcp.{way.entry.server}.may_ask does not allow {method}"
+            raise Failed(Reason.NO_ANSWER, details={"why": why})
+        if client is None or client.lacks(request) is not None:
+            raise Failed(Reason.NO_ANSWER, details={"why": f"the client does not offer {method}"})
+    if client is None:
+        raise Failed(Reason.NO_ANSWER, details={"why": "no client can be asked"})
+    return client
+
+
+def deliver(asking: asyncio.Future[dict[str, JSONObject]], asked: dict[str, UpstreamQuestion]) -> None:
+    """Pass the client's answers on to the server, or that there are none."""
+    if asking.cancelled() or not asking.done():
+        for question in asked.values():
+            question.refuse("the call has ended")
+        return
+    failure = asking.exception()
+    if failure is None:
+        for key, answer in asking.result().items():
+            asked[key].answer(answer)
+        return
+    if not isinstance(failure, Failed):
+        raise failure
+    for question in asked.values():
+        question.refuse(str(failure.details.get("why", "the client did not answer")))
+
+
+def any_answer(key: str, answer: JSONObject) -> bool:
+    """Return True: whether it is an answer, the server says that asked."""
+    return True
+
+
+def _is_showable(request: JSONObject) -> bool:
+    """Return whether a question is no page, or a web page: a client opens what it is given."""
+    params = request.get("params")
+    if not isinstance(params, dict) or params.get("mode") != "url":
+        return True
+    return str(params.get("url")).lower().startswith(("https://", "http://"))

@@ -1,0 +1,179 @@
+"""Calls: what was recorded, as it happens, and why it ended as it did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from bench.operator_routes import write_calls
+from support.browser import Visit, visit
+from support.console_world import OPERATOR, ConsoleServer, served
+from support.written_log import WrittenLog
+
+
+@pytest.mark.covers("design.console.live")
+def test_a_call_appears_within_a_second(console: Visit, server: ConsoleServer) -> None:
+    page = console.page
+    console.go("#/calls")
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Calls", level=1)).to_be_visible()
+    expect(page.locator(".figures section").first).to_be_visible()
+    request = server.call("search", {"query": "now"}).json["metadata"]["request_id"]
+    expect(page.locator(f"tr[data-id='{request}']")).to_be_visible(timeout=1000)
+
+
+@pytest.mark.covers("design.console.why")
+def test_refused_calls_of_a_tool_are_found_and_say_why(console: Visit, server: ConsoleServer) -> None:
+    refused = server.call("search", {"query": "all", "limit": 5000}).json["metadata"]["request_id"]
+    server.call("search", {"query": "fine"})
+    page = console.page
+    console.go("#/calls")
+    page.get_by_label("Tool", exact=True).fill("search")
+    page.get_by_label("Tool", exact=True).press("Enter")
+    page.get_by_label("Status").select_option("refused")
+    page.get_by_label("Time", exact=True).select_option("today")
+    row = page.locator(f"tr[data-id='{refused}']")
+    expect(row).to_contain_text("POLICY_VIOLATION")
+    for name in page.locator("tbody tr").all():
+        expect(name).to_contain_text("search")
+        expect(name).to_contain_text("refused")
+    row.get_by_role("link").click()
+    detail = page.get_by_role("article", name="The call")
+    expect(detail).to_contain_text("no large searches (portbook.toml:8)")
+    expect(detail).to_contain_text("POLICY_VIOLATION")
+    expect(page).to_have_url(re.compile(rf"#/calls/{refused}\?tool=search&status=refused&within=today"))
+
+
+def test_a_call_shows_its_place_in_the_chain(console: Visit, server: ConsoleServer) -> None:
+    request = server.call("search", {"query": "chained"}).json["metadata"]["request_id"]
+    record = server.operator(f"/operator/calls/{request}")["execution"][0]
+    console.go(f"#/calls/{request}")
+    detail = console.page.get_by_role("article", name="The call")
+    expect(detail).to_contain_text(f"{record['file']}, line {record['line']}")
+    expect(detail).to_contain_text(record["record"]["hash"])
+    detail.get_by_role("link", name="anonymous").click()
+    expect(console.page).to_have_url(re.compile("caller=anonymous"))
+    console.page.keyboard.press("Escape")
+
+
+def test_filters_of_an_address_are_in_the_fields_and_hold_for_calls_that_arrive(
+    console: Visit, server: ConsoleServer
+) -> None:
+    page = console.page
+    console.go("#/calls?tool=sear*&caller=anonymous&door=http")
+    expect(page.get_by_label("Tool", exact=True)).to_have_value("sear*")
+    expect(page.get_by_label("Caller")).to_have_value("anonymous")
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    expect(page.locator(".figures section").first).to_be_visible()
+    other = server.call("hostile", {}).json["metadata"]["request_id"]
+    wanted = server.call("search", {"query": "x"}).json["metadata"]["request_id"]
+    expect(page.locator(f"tr[data-id='{wanted}']")).to_be_visible()
+    expect(page.locator(f"tr[data-id='{other}']")).to_have_count(0)
+
+
+def test_a_call_that_was_asked_about_shows_its_redacted_arguments(
+    console: Visit, server: ConsoleServer
+) -> None:
+    approval = server.ask(password="hunter2 hunter2")
+    console.go(f"#/calls?approval={approval}")
+    console.page.locator("tbody tr a").first.click()
+    detail = console.page.get_by_role("article", name="The call")
+    shown = detail.get_by_role("region", name="Arguments, redacted")
+    expect(shown).to_contain_text(f'"cents": {server.cents}')
+    expect(shown).to_contain_text("[redacted]")
+    detail.get_by_role("link", name=approval).click()
+    expect(console.page.locator(".ticket.marked")).to_contain_text(f'"cents": {server.cents}')
+
+
+@pytest.mark.covers("design.console.charts")
+def test_charts_show_calls_and_lead_to_them(console: Visit, server: ConsoleServer) -> None:
+    server.call("search", {"query": "x", "limit": 5000})
+    server.call("search", {"query": "x"})
+    page = console.page
+    console.go("#/calls?tool=search&within=1h")
+    chart = page.get_by_role("group", name=re.compile(r"Calls over time: \d+ calls, \d+ refused"))
+    expect(chart.locator("rect.refused").last).to_be_visible()
+    expect(page.get_by_role("group", name=re.compile("Latency over time: p50"))).to_be_visible()
+    chart.get_by_role("link").last.click()
+    expect(page).to_have_url(re.compile("since=.*until="))
+    expect(page.locator("tbody tr").first).to_contain_text("search")
+    page.get_by_role("link", name="Remove the filter until").click()
+    expect(page).not_to_have_url(re.compile("until="))
+
+
+def test_an_unknown_filter_or_call_is_told_in_words(console: Visit) -> None:
+    console.go("#/calls?status=unheard")
+    expect(console.page.get_by_text("/status: must be one of")).to_be_visible()
+    console.go("#/calls/no-such-call")
+    expect(console.page.get_by_role("alert").first).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleServer]:
+    """A server with the records of a day: 700 calls, every seventh refused."""
+    folder = tmp_path_factory.mktemp("day")
+    write_calls(folder, 700)
+    with served(folder, "", {"PORTBOOK_OPERATOR_KEY": OPERATOR}) as running:
+        yield running
+
+
+def test_yesterdays_refused_calls_of_some_tools_are_found(browser: Browser, day: ConsoleServer) -> None:
+    now = datetime.now(UTC)
+    # Where it is about noon now, half of the records are of yesterday.
+    ahead = 12 - now.hour
+    zone = f"Etc/GMT{-ahead:+d}"  # these names count the other way round
+    yesterday = (now + timedelta(hours=ahead) - timedelta(days=1)).date()
+    with visit(browser, day.url, timezone_id=zone) as visited:
+        page = visited.open("#/calls")
+        visited.give_key(OPERATOR)
+        page.get_by_label("Tool", exact=True).fill("group*")
+        page.get_by_label("Status").select_option("refused")
+        page.get_by_label("Time", exact=True).select_option("yesterday")
+        expect(page).to_have_url(re.compile("within=yesterday"))
+        expect(page.locator(".figures .told").first).to_have_text(re.compile(r"^(\d+) calls, \1 refused"))
+        rows = page.locator("tbody tr")
+        expect(rows.first).to_contain_text("refused")
+        times = [
+            datetime.fromisoformat(str(time.get_attribute("datetime"))) for time in rows.locator("time").all()
+        ]
+        assert len(times) > 20
+        assert {(each + timedelta(hours=ahead)).date() for each in times} == {yesterday}
+        rows.first.get_by_role("link").click()
+        expect(page.get_by_role("article", name="The call")).to_contain_text("POLICY_VIOLATION")
+
+
+def test_older_calls_follow_without_a_gap_where_many_end_at_once(browser: Browser, tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "runs")
+    recorded = {log.add(1) for _ in range(130)}
+    with (
+        served(tmp_path, "", {"PORTBOOK_OPERATOR_KEY": OPERATOR}) as running,
+        visit(browser, running.url) as visited,
+    ):
+        page = visited.open("#/calls?tool=echo")
+        visited.give_key(OPERATOR)
+        rows = page.locator("tbody tr")
+        expect(rows).to_have_count(100)
+        page.get_by_role("button", name="Older calls").click()
+        expect(rows).to_have_count(len(recorded))
+        assert {str(row.get_attribute("data-id")) for row in rows.all()} == recorded
+
+
+def test_lists_beside_the_charts_say_how_many_calls_they_leave_out(
+    browser: Browser, day: ConsoleServer
+) -> None:
+    with visit(browser, day.url) as visited:
+        page = visited.open("#/calls?tool=group*&within=24h")
+        visited.give_key(OPERATOR)
+        told = page.locator(".figures .told").first
+        expect(told).to_have_text(re.compile(r"^\d+ calls"))
+        total = int(told.inner_text().split()[0])
+        for title in ("Tools", "Callers"):
+            counted = page.locator(".tops div").filter(has_text=title).locator("li")
+            expect(counted.last).to_contain_text("others")
+            counts = counted.locator("span:last-child").all_inner_texts()
+            assert sum(int(each) for each in counts) == total
