@@ -74,7 +74,7 @@ def show_call(boundary: Boundary, log_dir: Path) -> Serve:
 def count_calls(boundary: Boundary, index: CallIndex, clock: Clock) -> Serve:
     """Return what counts calls and their latencies between two times, the last hour if none are named.
 
-    With `fit`, they begin with the first call that matches: what happened lately is not squeezed into a corner.
+    With `fit`, they begin with the first call that matches: an hour does not fill a corner of a day.
     """
 
     async def answer(request: InboundRequest) -> JSON:

@@ -2,7 +2,7 @@
 
 import { CallTable } from "./call_table.js";
 import { callDetail } from "./call_detail.js";
-import { filterBar, isWanted, queryOf } from "./call_filters.js";
+import { filterBar, isWanted, queryOf, suggestions } from "./call_filters.js";
 import { parseExact } from "./exact_json.js";
 import { figuresOf } from "./figures.js";
 import { h } from "./dom.js";
@@ -54,7 +54,8 @@ class CallsView {
       () => this.loadMore(),
     );
     this.body = h("div", { class: "calls-body" }, this.table.element, this.detail);
-    room.append(this.bar, this.figures, this.body);
+    this.names = h("div", { hidden: true });
+    room.append(this.bar, this.names, this.figures, this.body);
   }
 
   change(place) {
@@ -78,7 +79,7 @@ class CallsView {
     try {
       const answer = await ask("operator", withQuery("operator/calls", { ...queryOf(asked), before }));
       if (asked !== this.filters) return;
-      this.table.add(answer.calls, answer.next);
+      this.table.add(answer.calls, answer.next, asked);
     } catch (problem) {
       if (asked === this.filters) this.table.fail(problem.message);
     }
@@ -94,7 +95,9 @@ class CallsView {
         "operator",
         withQuery("operator/figures", { buckets: 60, ...queryOf(asked, true) }),
       );
-      if (asked === this.filters) this.figures.replaceChildren(figuresOf(answer, asked));
+      if (asked !== this.filters) return;
+      this.figures.replaceChildren(figuresOf(answer, asked));
+      this.names.replaceChildren(...suggestions(answer));
     } catch {
       // The table tells what is wrong: it asked with the same filters.
     }
