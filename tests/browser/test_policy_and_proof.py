@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -59,6 +61,22 @@ def test_a_changed_file_is_tried_on_recorded_calls(console: Visit, server: Conso
     card.get_by_label("A portbook.toml, or its policy").fill("[[policy.rules")
     card.get_by_role("button", name="Replay").click()
     expect(card.locator(".bad")).to_contain_text("/policy")
+
+
+def test_the_rules_in_force_are_a_file_to_begin_with(console: Visit, server: ConsoleServer) -> None:
+    server.call("search", {"query": "all", "limit": 5000})
+    page = console.page
+    console.go("#/policy")
+    card = page.get_by_role("region", name="Try a changed policy")
+    card.get_by_role("button", name="Begin with the rules in force").click()
+    file = card.get_by_label("A portbook.toml, or its policy")
+    expect(file).to_have_value(re.compile("no large searches"))
+    card.get_by_role("button", name="Replay").click()
+    expect(card.get_by_text("Every one of them would be decided the same way.")).to_be_visible()
+    file.fill(file.input_value().replace('"minimum" = 1000', '"minimum" = 9000'))
+    card.get_by_role("button", name="Replay").click()
+    expect(card.get_by_role("list", name="In short")).to_contain_text(re.compile(r"calls?deny→allow"))
+    expect(card.get_by_role("row").filter(has_text="search").first).to_be_visible()
 
 
 def test_a_whole_log_is_proved_up_to_its_last_record(console: Visit, server: ConsoleServer) -> None:
