@@ -34,7 +34,9 @@ export class CallTable {
 
   begin() {
     this.isFresh = true;
-    this.note.replaceChildren();
+    // The first look reads the whole log.
+    const isEmpty = !this.body.children.length;
+    this.note.replaceChildren(isEmpty ? h("p", { class: "reading" }, "Reading the records") : "");
   }
 
   add(rows, next, filters) {

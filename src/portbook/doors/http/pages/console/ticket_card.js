@@ -2,7 +2,7 @@
 
 import { decisionRow } from "./decision.js";
 import { badge, facts, h, json, paragraphs } from "./dom.js";
-import { callsHref } from "./place.js";
+import { callsHref, hrefOf } from "./place.js";
 import { ago, ahead } from "./times.js";
 import { valueChanges } from "./value_changes.js";
 
@@ -32,7 +32,7 @@ export class TicketCard {
         : null,
       facts([
         ["caller", h("a", { href: callsHref({ caller: ticket.caller }) }, ticket.caller)],
-        ["rule", `${ticket.rule} (${ticket.place})`],
+        ["rule", [h("a", { href: hrefOf("policy") }, ticket.rule), ` (${ticket.place})`]],
         ["session", ticket.session_id],
         [
           "calls",
