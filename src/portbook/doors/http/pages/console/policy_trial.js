@@ -1,6 +1,6 @@
 // Trials that put nothing in force: one call explained, and recorded calls decided by a changed file.
 
-import { ruleName } from "./call_filters.js";
+import { ruleName, toolName } from "./call_filters.js";
 import { badge, button, facts, h, labelled, table } from "./dom.js";
 import { parseExact } from "./exact_json.js";
 import { callsHref } from "./place.js";
@@ -27,8 +27,17 @@ export function explainCard(query) {
   const given = h("textarea", { rows: "3", class: "code", spellcheck: "false" }, handed ?? query.args ?? "{}");
   handed = null;
   const answer = h("div", { role: "status" });
+  // Who pastes a whole call finds its parts where they belong.
+  const sort = () => {
+    const pasted = callIn(given.value);
+    if (!pasted) return;
+    tool.value = pasted.tool;
+    given.value = JSON.stringify(pasted.args, null, 2);
+  };
+  given.addEventListener("paste", () => setTimeout(sort));
   const explain = () =>
     tell(answer, async () => {
+      sort();
       const body = { tool: tool.value.trim(), args: argumentsIn(given.value) };
       if (caller.value.trim()) body.caller = caller.value.trim();
       return explained(await ask("operator", "operator/policy/explain", { body }));
@@ -38,7 +47,7 @@ export function explainCard(query) {
     { class: "card", "aria-label": "Explain a call" },
     h("h2", {}, "Which rule decides a call, and why"),
     h("div", { class: "filters" }, labelled("Tool", tool), labelled("Caller", caller)),
-    labelled("Arguments as JSON", given),
+    labelled("Arguments as JSON, or a whole call", given),
     h("div", { class: "row" }, button("Explain", explain, { class: "primary" })),
     answer,
   );
@@ -105,6 +114,20 @@ async function tell(place, make) {
   } catch (problem) {
     place.replaceChildren(h("p", { class: "bad" }, problem.message));
   }
+}
+
+// A call as MCP sends it, as an envelope, or as the body of /execute; null for what is none.
+function callIn(text) {
+  let value;
+  try {
+    value = parseExact(text);
+  } catch {
+    return null;
+  }
+  const { method, params, tool_id: named, args } = value ?? {};
+  if (method === "tools/call") return { tool: params?.name ?? "", args: params?.arguments ?? {} };
+  if (method === "mcp.tool.invoke") return { tool: toolName(params?.tool), args: params?.input ?? {} };
+  return typeof named === "string" ? { tool: toolName(named), args: args ?? {} } : null;
 }
 
 function argumentsIn(text) {
