@@ -106,7 +106,6 @@ function upstreamCard(server, pins, look) {
     { class: "card upstream", "aria-label": server.name },
     h("header", {}, h("h2", {}, server.name), badge(server.state), restartOf(server)),
     facts([
-      ["last error", server.last_error ? h("span", { class: "bad" }, server.last_error) : null],
       ["serves", counted(server.tools, "tool")],
       ["withheld", withheldOf(server)],
       ["pinned", pins?.pinned ? `${counted(pins.pinned, "definition")} in portbook.lock` : null],
@@ -116,6 +115,7 @@ function upstreamCard(server, pins, look) {
       ["declared", server.place ? h("code", {}, server.place) : null],
       ["calls", h("a", { href: callsHref({ tool: `${server.name}.*` }) }, "recorded calls of its tools")],
     ]),
+    server.last_error ? h("p", { class: "bad" }, server.last_error) : null,
     pins?.problem && !server.last_error ? h("p", { class: "dim" }, pins.problem) : null,
     definitions.length ? h("h3", {}, `Withheld: ${counted(definitions.length, "definition")}`) : null,
     definitions.map((definition) => definitionCard(server.name, definition, look)),
