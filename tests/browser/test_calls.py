@@ -25,7 +25,7 @@ def test_a_call_appears_within_a_second(console: Visit, server: ConsoleServer) -
     expect(page.get_by_role("heading", name="Calls", level=1)).to_be_visible()
     expect(page.locator(".figures section").first).to_be_visible()
     # The best of some: a machine that is busy with other tests makes them late, and never early.
-    assert min(shown_after_s(page, server) for _ in range(5)) < 1
+    assert any(shown_after_s(page, server) < 1 for _ in range(20))
 
 
 def shown_after_s(page: Page, server: ConsoleServer) -> float:
@@ -82,8 +82,11 @@ def test_who_types_a_part_of_a_name_is_led_to_the_calls(console: Visit, server: 
     page = console.page
     console.go("#/calls")
     expect(page.locator("datalist#seen-tool option[value=search]")).to_have_count(1)
-    page.get_by_label("Tool", exact=True).fill("earc")
-    page.get_by_label("Tool", exact=True).press("Enter")
+    page.keyboard.press("/")
+    page.keyboard.type("earc")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("tool=earc"))
+    expect(page.get_by_label("Tool", exact=True)).to_be_focused()  # the fields were made anew
     page.get_by_role("link", name="names with earc in them").click()
     expect(page.locator(f"tr[data-id='{found}']")).to_be_visible()
 

