@@ -57,7 +57,10 @@ function endOf(record, envelope) {
     ["why", why(record, envelope)],
     ["stopped at", stoppedAt(envelope?.error)],
     ["decision", decided],
-    ["ended", record.timestamp ? [clock(record.timestamp), " ", h("span", { class: "dim" }, record.timestamp)] : null],
+    [
+      "ended",
+      record.timestamp ? [clock(record.timestamp), " ", h("span", { class: "dim" }, record.timestamp)] : null,
+    ],
     ["took", record.latency_ms === undefined ? null : latency(record.latency_ms)],
   ];
 }

@@ -77,7 +77,14 @@ export function filterBar(filters) {
   return folded(
     "Filters",
     isFiltered,
-    h("div", { class: "filters", role: "search", "aria-label": "Filter calls" }, fields, times, linked, clear),
+    h(
+      "div",
+      { class: "filters", role: "search", "aria-label": "Filter calls" },
+      fields,
+      times,
+      linked,
+      clear,
+    ),
   );
 }
 
@@ -126,7 +133,10 @@ function field(name, title, hint, filters, isFirst) {
 
 /** Make what the fields offer: names that figures are about. */
 export function suggestions(figures) {
-  const names = { tool: figures.tools.map((each) => toolName(each.name)), caller: figures.callers.map((each) => each.name) };
+  const names = {
+    tool: figures.tools.map((each) => toolName(each.name)),
+    caller: figures.callers.map((each) => each.name),
+  };
   return SUGGESTED.map((name) =>
     h(
       "datalist",

@@ -24,7 +24,13 @@ export function glance() {
   const calls = tile("Calls, last hour", callsHref({ within: "1h" }));
   const upstreams = tile("Upstreams", hrefOf("upstreams"));
   const log = tile("Log", hrefOf("proof"));
-  const element = h("nav", { class: "glance", "aria-label": "At a glance" }, calls.element, upstreams.element, log.element);
+  const element = h(
+    "nav",
+    { class: "glance", "aria-label": "At a glance" },
+    calls.element,
+    upstreams.element,
+    log.element,
+  );
   let isStale = true;
   const look = () => {
     if (!isStale || document.hidden) return;
@@ -88,7 +94,11 @@ function tellCalls(each, { total, buckets }) {
     return svg("rect", { x: at * width, y: HEIGHT - height, width: width - 1, height });
   });
   each.picture.replaceChildren(
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, bars),
+    svg(
+      "svg",
+      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" },
+      bars,
+    ),
   );
 }
 
@@ -100,8 +110,15 @@ function sums({ upstreams }) {
 
 function tellUpstreams(each, { servers, ready, failed, withheld }) {
   if (!servers) return show(each, "None", "no MCP servers");
-  const troubles = [failed ? `${failed} failed` : null, withheld ? `${withheld} withheld` : null].filter(Boolean);
-  show(each, `${ready} of ${servers} ready`, troubles.join(", ") || "nothing withheld", troubles.length ? "warn" : "good");
+  const troubles = [failed ? `${failed} failed` : null, withheld ? `${withheld} withheld` : null].filter(
+    Boolean,
+  );
+  show(
+    each,
+    `${ready} of ${servers} ready`,
+    troubles.join(", ") || "nothing withheld",
+    troubles.length ? "warn" : "good",
+  );
 }
 
 function tellProof(each, { whole, streams }) {

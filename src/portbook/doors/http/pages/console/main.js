@@ -61,7 +61,9 @@ function mark(name) {
 // What needs a look there: servers that failed, definitions that are withheld.
 function markUpstreams({ failed, withheld }) {
   const badge = document.getElementById("troubles");
-  const troubles = [failed ? `${failed} failed` : null, withheld ? `${withheld} withheld` : null].filter(Boolean);
+  const troubles = [failed ? `${failed} failed` : null, withheld ? `${withheld} withheld` : null].filter(
+    Boolean,
+  );
   badge.hidden = !troubles.length;
   badge.textContent = String(failed + withheld);
   badge.setAttribute("aria-label", troubles.join(", "));

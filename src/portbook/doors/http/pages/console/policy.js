@@ -44,7 +44,9 @@ function rulesOf({ rules, limits, file, digest }) {
   const set = limits.filter(({ name, value }) => isSet(name, value));
   const pairs = limits.map(({ name, value, place }) => [
     name,
-    isSet(name, value) ? [h("code", {}, textOf(value)), ` (${place})`] : h("span", { class: "dim" }, unset(value)),
+    isSet(name, value)
+      ? [h("code", {}, textOf(value)), ` (${place})`]
+      : h("span", { class: "dim" }, unset(value)),
   ]);
   return [
     h("h2", {}, "In force"),
@@ -54,7 +56,12 @@ function rulesOf({ rules, limits, file, digest }) {
       file ? `${file}, digest ${digest.slice(0, 12)}` : "No settings file: these are the defaults.",
     ),
     shown,
-    h("details", { class: "card" }, h("summary", {}, `Limits: ${set.length} of ${limits.length} are set`), facts(pairs)),
+    h(
+      "details",
+      { class: "card" },
+      h("summary", {}, `Limits: ${set.length} of ${limits.length} are set`),
+      facts(pairs),
+    ),
   ];
 }
 

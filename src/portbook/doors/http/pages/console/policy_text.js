@@ -7,7 +7,9 @@ const DEFAULTS = { default: "allow", approval: "never", approver: "operator", re
 export function policyText({ rules, limits }) {
   const set = limits.filter(({ name, value }) => isSet(name, value));
   const table = set.map(({ name, value }) => `${name} = ${toml(value)}`);
-  return [["[policy]", ...table], ...rules.map(ruleLines)].map((lines) => lines.join("\n")).join("\n\n") + "\n";
+  return (
+    [["[policy]", ...table], ...rules.map(ruleLines)].map((lines) => lines.join("\n")).join("\n\n") + "\n"
+  );
 }
 
 /** Return whether a limit is not what holds without it. */

@@ -24,7 +24,11 @@ export function explainCard(query) {
   const plain = { spellcheck: "false", autocomplete: "off" };
   const tool = h("input", { value: query.tool ?? "", "data-first": true, ...plain });
   const caller = h("input", { value: query.caller ?? "", placeholder: "anonymous", ...plain });
-  const given = h("textarea", { rows: "3", class: "code", spellcheck: "false" }, handed ?? query.args ?? "{}");
+  const given = h(
+    "textarea",
+    { rows: "3", class: "code", spellcheck: "false" },
+    handed ?? query.args ?? "{}",
+  );
   handed = null;
   const answer = h("div", { role: "status" });
   // Who pastes a whole call finds its parts where they belong.
@@ -52,8 +56,7 @@ export function explainCard(query) {
     answer,
   );
   card.addEventListener("keydown", (event) => {
-    if (isEnter(event) && (event.ctrlKey || event.metaKey || event.target.tagName === "INPUT"))
-      explain();
+    if (isEnter(event) && (event.ctrlKey || event.metaKey || event.target.tagName === "INPUT")) explain();
   });
   return card;
 }

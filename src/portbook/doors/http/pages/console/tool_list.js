@@ -30,10 +30,12 @@ export class ToolList {
   }
 
   fill(entries) {
-    this.entries = entries.toSorted((a, b) => ORDER.compare(a.name, b.name)).map((entry) => ({
-      entry,
-      text: [entry.name, entry.title, entry.description, ...(entry.tags ?? [])].join(" ").toLowerCase(),
-    }));
+    this.entries = entries
+      .toSorted((a, b) => ORDER.compare(a.name, b.name))
+      .map((entry) => ({
+        entry,
+        text: [entry.name, entry.title, entry.description, ...(entry.tags ?? [])].join(" ").toLowerCase(),
+      }));
     this.draw();
   }
 

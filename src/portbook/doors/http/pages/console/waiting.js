@@ -80,7 +80,8 @@ class Desk {
     const beyond = answer.more ? await this.beyond(waiting) : new Map();
     for (const [id, ticket] of beyond) waiting.set(id, ticket);
     for (const [id, card] of this.cards) {
-      if (!card.isSettled && !waiting.has(id)) card.overtake("No longer waits: decided elsewhere, or expired.");
+      if (!card.isSettled && !waiting.has(id))
+        card.overtake("No longer waits: decided elsewhere, or expired.");
     }
     for (const [id, ticket] of waiting) if (!this.cards.has(id)) this.add(id, ticket);
     this.more = answer.more - beyond.size;
