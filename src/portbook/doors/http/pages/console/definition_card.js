@@ -4,8 +4,8 @@ import { badge, button, h, say } from "./dom.js";
 import { ask } from "./server.js";
 import { valueChanges } from "./value_changes.js";
 
-/** Make the card of a withheld definition; `look` shows everything anew. */
-export function definitionCard(server, definition, look) {
+/** Make the card of a withheld definition; `onApproved` is told when it is no longer withheld. */
+export function definitionCard(server, definition, onApproved) {
   const name = definition.name || "instructions of the server";
   const said = h("p", { class: "bad", role: "alert" });
   const acts = h("div", { class: "row" });
@@ -15,7 +15,7 @@ export function definitionCard(server, definition, look) {
     if (force) body.force = true;
     try {
       await ask("operator", `operator/pins/${encodeURIComponent(server)}`, { body });
-      if (decision === "approve") look();
+      if (decision === "approve") onApproved();
       else acts.replaceChildren(h("span", { role: "status" }, "Stays withheld. The decision is recorded."));
     } catch (problem) {
       say(said, problem.message);

@@ -66,9 +66,10 @@ export function redraw(place, draw) {
   const had = place.contains(document.activeElement) ? document.activeElement : null;
   const nameOf = (element) => element.dataset.name ?? element.getAttribute("aria-label");
   draw();
-  if (!had || had.isConnected) return;
+  if (!had || document.activeElement === had) return;
   const named = [...place.querySelectorAll("[data-name], [aria-label]")];
-  named.find((each) => nameOf(each) === nameOf(had))?.focus({ preventScroll: true });
+  const again = had.isConnected ? had : named.find((each) => nameOf(each) === nameOf(had));
+  again?.focus({ preventScroll: true });
 }
 
 /** Make a button; `about` may have a `class`. */

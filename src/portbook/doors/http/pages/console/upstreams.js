@@ -24,10 +24,12 @@ export function showUpstreams(room) {
   };
 }
 
-// A card stays as it is while nothing about its server has changed: somebody may be reading it.
+// A card stays as it is while nothing about its server has changed, and a definition while it is offered as it
+// was: somebody may be reading it, or deciding on it.
 class Fleet {
   constructor(room) {
     this.cards = new Map();
+    this.definitions = new Map();
     this.state = h("p", { role: "status", class: "lead" });
     this.list = h("div", { class: "upstreams-list" });
     room.append(this.state, this.list);
@@ -68,13 +70,18 @@ class Fleet {
     const state = JSON.stringify([server, pins]);
     const known = this.cards.get(name);
     if (known?.state === state) return known;
-    return { name, state, element: upstreamCard(server, pins, () => this.again(name)) };
+    const definitions = (pins?.definitions ?? []).map((each) => this.definition(name, each));
+    return { name, state, element: upstreamCard(server, pins, definitions) };
   }
 
-  // After a decision nothing may have changed, and the card is shown anew all the same.
-  again(name) {
-    this.cards.delete(name);
-    return this.look();
+  definition(server, definition) {
+    const key = JSON.stringify([server, definition]);
+    const approved = () => {
+      this.definitions.delete(key);
+      this.look();
+    };
+    if (!this.definitions.has(key)) this.definitions.set(key, definitionCard(server, definition, approved));
+    return this.definitions.get(key);
   }
 }
 
@@ -99,8 +106,7 @@ function none() {
   );
 }
 
-function upstreamCard(server, pins, look) {
-  const definitions = pins?.definitions ?? [];
+function upstreamCard(server, pins, definitions) {
   return h(
     "section",
     { class: "card upstream", "aria-label": server.name },
@@ -118,7 +124,7 @@ function upstreamCard(server, pins, look) {
     server.last_error ? h("p", { class: "bad" }, server.last_error) : null,
     pins?.problem && !server.last_error ? h("p", { class: "dim" }, pins.problem) : null,
     definitions.length ? h("h3", {}, `Withheld: ${counted(definitions.length, "definition")}`) : null,
-    definitions.map((definition) => definitionCard(server.name, definition, look)),
+    definitions,
   );
 }
 
