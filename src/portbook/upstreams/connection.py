@@ -67,6 +67,8 @@ class UpstreamConnection:
         self.capabilities: JSONObject = {}
         """What the server declared."""
         self.instructions: str | None = None
+        self.last_question: str | None = None
+        """The method of the last request that belongs to no call."""
         self.is_lost = False
 
     @property
@@ -95,6 +97,7 @@ class UpstreamConnection:
 
         Raises `NotSent`, `ConnectionLost`, `TimeoutError`, `RpcError` and `BadAnswer`.
         """
+        self.last_question = method
         call = self.begin(method, lambda _: params, None, is_aside=True)
         try:
             async with asyncio.timeout(timeout_s):
