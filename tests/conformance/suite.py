@@ -62,9 +62,13 @@ SELECTIONS = (
 BEHIND = (
     ("stdio", SELECTIONS[0]),
     ("http", SELECTIONS[0]),
-    ("2025-03-26", SELECTIONS[3]),
-    ("2025-06-18", SELECTIONS[4]),
-    ("2025-11-25", SELECTIONS[5]),
+    *(
+        (f"{transport} {revision}", selection)
+        for transport in ("stdio", "http")
+        for revision, selection in zip(
+            ("2025-03-26", "2025-06-18", "2025-11-25"), SELECTIONS[3:6], strict=True
+        )
+    ),
 )
 
 # The scenarios for clients that are not about authorisation.
@@ -111,9 +115,10 @@ class Counted:
 def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
     """A Portbook with the fixture: its own tools, or a server `behind` it.
 
-    That is over `http`, over `stdio`, or over `stdio` in one revision of the handshake era.
+    That is over `http` or `stdio`, in the newest revision, or in the one that follows: `http 2025-11-25`.
     """
     tools = (str(EVERYTHING),)
+    transport, _, revision = (behind or "").partition(" ")
     if behind is None:
         with http_server(cwd=folder, tools=tools) as server:
             yield server
@@ -121,14 +126,16 @@ def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
     with contextlib.ExitStack() as stack:
         (folder / "behind").mkdir()
         (folder / "front").mkdir()
-        if behind == "http":
+        if transport == "http":
             fixture = stack.enter_context(http_server(cwd=folder / "behind", tools=tools))
             where = f'url = "{fixture.url}/mcp"'
+            if revision:
+                where += f'\nrevision = "{revision}"'
         else:
             # In a folder of its own, where it does not find the settings that name it.
             program = ["sh", "-c", f'cd "{folder / "behind"}" && exec "$@"', "sh"]
-            if behind != "stdio":
-                program += [sys.executable, str(HERE / "handshake_only.py"), behind]
+            if revision:
+                program += [sys.executable, str(HERE / "handshake_only.py"), revision]
             program += [sys.executable, "-m", "portbook", "serve", "--stdio", *tools]
             where = f"command = {json.dumps(program)}"
         (folder / "front" / "portbook.toml").write_text(

@@ -84,9 +84,7 @@ class Introduction:
         return connection
 
 
-def words_of(
-    error: BaseException, connection: UpstreamConnection, declared: DeclaredUpstream
-) -> str | None:
+def words_of(error: BaseException, connection: UpstreamConnection, declared: DeclaredUpstream) -> str | None:
     """Return what happened, without a word of the server; None for what is no fault of its."""
     method = connection.last_question
     asked = "" if method is None else f" {method}"

@@ -294,7 +294,9 @@ class Supervisor:
         try:
             offer = await observe(self.declared.alias, connection, self.declared.timeout_ms / 1000)
         except (ConnectionLost, NotSent, RpcError, BadAnswer, TimeoutError, TooMany) as error:
-            self._watcher.tell(f"its changed list could not be read: {words_of(error, connection, self.declared)}")
+            self._watcher.tell(
+                f"its changed list could not be read: {words_of(error, connection, self.declared)}"
+            )
         else:
             await self._watcher.offered(instance, offer, announced)
 
