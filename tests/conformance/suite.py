@@ -58,17 +58,16 @@ SELECTIONS = (
 )
 
 # With the fixture behind Portbook: over either transport, and as a server of each revision of the handshake
-# era that has scenarios of its own.
+# era that has scenarios of its own. Clients of both eras at once meet the newest of these.
 BEHIND = (
     ("stdio", SELECTIONS[0]),
     ("http", SELECTIONS[0]),
     *(
-        (f"{transport} {revision}", selection)
+        (f"{transport} {selection.arguments[-1]}", selection)
         for transport in ("stdio", "http")
-        for revision, selection in zip(
-            ("2025-03-26", "2025-06-18", "2025-11-25"), SELECTIONS[3:6], strict=True
-        )
+        for selection in SELECTIONS[3:6]
     ),
+    ("http 2025-11-25", SELECTIONS[0]),
 )
 
 # The scenarios for clients that are not about authorisation.
@@ -94,6 +93,18 @@ SKIPPED = {
 }
 
 
+# What a server of 2025-11-25 cannot have of 2026-07-28, whoever stands before it: the beginnings of checks.
+LACKING = {
+    "sep-2640-": "skills are an extension of 2026-07-28",
+    "sep-2322-elicitation-incomplete": "a question has no name of its own; Portbook numbers them",
+    "sep-2322-ignore-unexpected-params": "likewise: the scenario answers by a name",
+    "sep-2575-server-rejects-undeclared-capability": "a tool asks, is refused, and goes on as it likes",
+    "sep-2575-missing-capability-http-400": "likewise",
+    "sep-2663-mrtr-synchronous-before-task-creation": "a task is created before its first question",
+    "sep-2663-server-returns-missing-capability": "no tool is for clients with tasks alone",
+}
+
+
 @dataclass
 class Counted:
     """What came of one selection."""
@@ -104,6 +115,11 @@ class Counted:
     behind: str | None = None
     """How the fixture is behind Portbook, where it is."""
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the fixture is a server that some scenarios are too new for."""
+        return " " in (self.behind or "") and "--spec-version" not in self.selection.arguments
 
     def __str__(self) -> str:
         verdict = "failed" if self.problems else "passed"
@@ -164,7 +180,7 @@ def run_all(selections: tuple[Selection, ...] = SELECTIONS, behind: str | None =
                 port = server.url.rpartition(":")[2]
                 where = ("--url", f"http://localhost:{port}/mcp", "-o", str(out))
                 done = _suite(selection.suite, folder, "server", *where, *selection.arguments)
-                if done.returncode:
+                if done.returncode and not counted.is_beyond:
                     counted.problems.append(f"the suite ended with {done.returncode}: {done.stdout[-2000:]}")
                 _require_answer(server.url, "after", counted)
                 _count(out, counted)
@@ -201,7 +217,8 @@ def _count(out: Path, counted: Counted) -> None:
         for check in json.loads(path.read_text()):
             counted.checks += 1
             problem = _problem(check)
-            if problem is not None:
+            is_lacking = counted.is_beyond and check["id"].startswith(tuple(LACKING))
+            if problem is not None and not is_lacking:
                 counted.problems.append(f"{path.parent.name}: {problem}")
     if counted.scenarios != counted.selection.scenarios:
         counted.problems.append(f"{counted.selection.scenarios} scenarios were expected")
@@ -247,6 +264,8 @@ def main() -> int:
         return 2
     for name, reason in SKIPPED.items():
         print(f"skipped: {name}: {reason}")
+    for name, reason in LACKING.items():
+        print(f"beyond a server of 2025-11-25: {name}: {reason}")
     return 1 if failed else 0
 
 
