@@ -38,7 +38,7 @@ def command(names: tuple[str, ...], *, force: bool, is_json: bool, config: Path 
     definition is written to portbook.lock, and served from then on. Without a terminal, or with --json, the
     graded differences are printed, and the exit code is 1 if there are any.
 
-    A definition is reviewed as the server that is running saw it last. A server that was never asked is asked
+    Of a server that is running, the definitions are reviewed that it said last. Any other server is asked
     now.
     """
     out = claim_stdout()
