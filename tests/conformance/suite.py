@@ -58,7 +58,8 @@ SELECTIONS = (
 )
 
 # With the fixture behind Portbook: over either transport, and as a server of each revision of the handshake
-# era that has scenarios of its own. Clients of both eras at once meet the newest of these.
+# era that has scenarios of its own. The newest of these meets clients of both eras, where what it asks says
+# whose it is: over HTTP, or in a process for each session.
 BEHIND = (
     ("stdio", SELECTIONS[0]),
     ("http", SELECTIONS[0]),
@@ -67,7 +68,7 @@ BEHIND = (
         for transport in ("stdio", "http")
         for selection in SELECTIONS[3:6]
     ),
-    ("http 2025-11-25", SELECTIONS[0]),
+    *((f"{transport} 2025-11-25", SELECTIONS[0]) for transport in ("session", "http")),
 )
 
 # The scenarios for clients that are not about authorisation.
@@ -131,7 +132,8 @@ class Counted:
 def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
     """A Portbook with the fixture: its own tools, or a server `behind` it.
 
-    That is over `http` or `stdio`, in the newest revision, or in the one that follows: `http 2025-11-25`.
+    That is over `http`, over `stdio`, or over it in a process for each `session`; in the newest revision, or
+    in the one that follows: `http 2025-11-25`.
     """
     tools = (str(EVERYTHING),)
     transport, _, revision = (behind or "").partition(" ")
@@ -154,6 +156,8 @@ def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
                 program += [sys.executable, str(HERE / "handshake_only.py"), revision]
             program += [sys.executable, "-m", "portbook", "serve", "--stdio", *tools]
             where = f"command = {json.dumps(program)}"
+            if transport == "session":
+                where += '\nisolation = "session"'
         (folder / "front" / "portbook.toml").write_text(
             f'[mcp.fixture]\n{where}\ntrust = "first-use"\nprefix = false\n'
             'may_ask = ["elicitation", "sampling", "roots"]\n'
