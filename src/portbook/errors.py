@@ -726,7 +726,7 @@ REASONS: dict[Reason, Row] = {
     Reason.BAD_RESULT: Row(
         stage=Stage.RESULT,
         sentence=(
-            "The tool's result does not match its output schema and was withheld. "
+            "The tool's result breaks its output schema or its protocol, and was withheld. "
             "The operator finds the violations in the record."
         ),
         if_effects="The call ran; check its effects before you retry.",
