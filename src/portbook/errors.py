@@ -663,7 +663,7 @@ REASONS: dict[Reason, Row] = {
     Reason.UPSTREAM_ERROR: Row(
         stage=Stage.EXECUTE,
         sentence=(
-            "The API behind the tool failed or sent an unusable answer. "
+            "The API or server behind the tool failed or sent an unusable answer. "
             "Check whether it had effects before you retry."
         ),
         if_not_executed="Nothing was sent, so there were no effects.",

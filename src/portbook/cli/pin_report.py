@@ -10,12 +10,21 @@ import click
 
 from portbook.escaping import escaped, escaped_json
 from portbook.model import JSON, JSONObject
+from portbook.pins.difference import PartChange
 from portbook.pins.grade import Grade
 from portbook.pins.on_change import Reaction
 from portbook.pins.standing import PinVerdict, PinVerdicts, Standing
 from portbook.scan.finding import Tier
 
-__all__ = ["approved_words", "differing", "finding_lines", "report_data", "report_words", "title_of"]
+__all__ = [
+    "approved_words",
+    "differing",
+    "finding_lines",
+    "instance_lines",
+    "report_data",
+    "report_words",
+    "title_of",
+]
 
 _COLOURS: Final = {Reaction.ACCEPT: "green", Reaction.ASK: "yellow", Reaction.BLOCK: "red"}
 
@@ -98,9 +107,14 @@ def _why(verdict: PinVerdict) -> Iterator[str]:
     for change in verdict.difference.changes:
         part = f"{escaped(change.part)}: " if change.part else ""
         yield f"  {part}{change.grade.value}: {change.note}"
-        for instance in change.instances:
-            yield f"    {escaped_json(json.dumps(instance, ensure_ascii=False))}"
+        yield from (f"    {line}" for line in instance_lines(change))
     yield from (f"  {line}" for line in finding_lines(verdict))
+
+
+def instance_lines(change: PartChange) -> Iterator[str]:
+    """Yield the values that show a change, one in each line."""
+    for instance in change.instances:
+        yield escaped_json(json.dumps(instance, ensure_ascii=False))
 
 
 def finding_lines(verdict: PinVerdict) -> Iterator[str]:

@@ -12,7 +12,7 @@ import click
 from portbook.app.pin_review import Offers, WithheldServer
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
-from portbook.cli.pin_report import finding_lines, report_data, report_words, title_of
+from portbook.cli.pin_report import finding_lines, instance_lines, report_data, report_words, title_of
 from portbook.cli.pinned_servers import PinnedServers, open_servers
 from portbook.cli.review_columns import side_by_side
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with, verdict_or_none
@@ -108,6 +108,7 @@ def _shown(reviewed: WithheldServer, verdict: PinVerdict) -> Iterator[str]:
     yield f"{reviewed.alias}: {title_of(verdict)}"
     for change in verdict.difference.changes:
         yield f"  {change.part or 'as a whole'}: {change.grade.value}: {change.note}"
+        yield from (f"    {line}" for line in instance_lines(change))
     yield from (f"  {line}" for line in finding_lines(verdict))
     yield from side_by_side(*reviewed.sides(verdict))
 
