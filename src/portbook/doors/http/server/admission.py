@@ -30,6 +30,10 @@ class ConnectionLimits:
     per_address: int = 256
     unread_bytes: int = 67_108_864
     """What may wait to be read by all clients together: a few dozen large answers."""
+    unfinished_bytes: int = 67_108_864
+    """What may have come from all clients together that is not a whole message yet, or has to wait."""
+    workload_bytes: int = 268_435_456
+    """What the messages that are being answered may take as values."""
 
 
 class Place(Enum):

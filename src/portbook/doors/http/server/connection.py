@@ -35,6 +35,14 @@ _MAX_IN_A_ROW: Final = 4
 _AT_REST: Final = (Phase.IDLE, Phase.FIRST_BYTE)
 _BEFORE_ANSWER: Final = (Phase.IDLE, Phase.FIRST_BYTE, Phase.HEAD, Phase.BODY)
 
+# Health checks, which are answered out of turn: an orchestrator that gets no answer restarts a busy server.
+_PROMPT: Final = tuple(
+    b"%b %b " % (method, path) for method in (b"GET", b"HEAD") for path in (b"/livez", b"/readyz", b"/health")
+)
+
+# What a client is told whose message is refused for lack of memory.
+_RETRY: Final = {"retry_after_s": 1}
+
 
 class ServerConnection(asyncio.Protocol):
     """One connection."""
@@ -52,6 +60,8 @@ class ServerConnection(asyncio.Protocol):
         self._discarded = 0
         self._awaits_turn = False
         self._has_rest = False
+        self._is_holding = False
+        self._counted = 0
 
     # -- what the transport tells
 
@@ -86,11 +96,7 @@ class ServerConnection(asyncio.Protocol):
                 self.abort()
         elif phase is not Phase.CLOSING:
             self._reader.feed(data)
-            self._advance()
-            if self._reader.unread_bytes and self._is_waiting:
-                self._in.hold_back()
-            if self._hall.held.is_full:
-                self._hall.held.release()
+            self._go_on()
 
     def eof_received(self) -> bool:
         """Take the end of what the client sends as its leaving."""
@@ -101,7 +107,8 @@ class ServerConnection(asyncio.Protocol):
         """Cancel what was for this client alone, and leave when it has ended."""
         self._give_up()
         self._stay.end()
-        self._hall.backlog.remove(self)
+        self._hall.unread.remove(self)
+        self._hall.unfinished.remove(self)
         task = self._answerer.task
         if task is None:
             self._hall.leave(self)
@@ -112,14 +119,14 @@ class ServerConnection(asyncio.Protocol):
         """Note that the client does not read."""
         self._out.is_stuck = True
         self._stay.await_reading()
-        self._hall.backlog.add(self, self._out.held_bytes)
+        self._hall.unread.add(self, self._out.held_bytes)
 
     def resume_writing(self) -> None:
         """Go on where the client has read."""
-        self._hall.backlog.remove(self)
+        self._hall.unread.remove(self)
         self._stay.enter(self._stay.phase)
         self._out.resume()
-        self._advance()
+        self._go_on()
 
     # -- what the hall asks for
 
@@ -155,6 +162,16 @@ class ServerConnection(asyncio.Protocol):
         self._stay.enter(Phase.CLOSING)
         self._transport.abort()
 
+    def make_room(self) -> None:
+        """Give up what the client is sending, and what it sent ahead."""
+        if self._stay.phase is Phase.BODY:
+            self._end_here()
+            self._answerer.answer(Refused(Reason.TOO_MANY_IN_FLIGHT, details=_RETRY))
+        elif self._stay.phase in _BEFORE_ANSWER:
+            self._refuse(busy(self._hall.date))
+        else:
+            self.abort()
+
     # -- reading
 
     @property
@@ -175,13 +192,45 @@ class ServerConnection(asyncio.Protocol):
         if self._in.is_paused and not self._is_waiting:
             self._in.read_on()
 
+    def _go_on(self) -> None:
+        """Take what has come: at once if there is time, or when it is this connection's turn."""
+        turns = self._hall.turns
+        if turns.has_time() or (self._stay.phase in _AT_REST and self._reader.begins_with(_PROMPT)):
+            self._advance()
+        elif self._reader.unread_bytes and not self._is_waiting:
+            self._queue()
+        self._note_held()
+
+    def _queue(self) -> None:
+        """Wait for a turn, unless that would take too long for a new request."""
+        if self._stay.phase in _AT_REST:
+            if self._hall.turns.is_late:
+                self._refuse(busy(self._hall.date))
+                return
+            self._stay.enter(Phase.HEAD)  # it is not idle
+        self._await_turn()
+
     def _await_turn(self) -> None:
         self._awaits_turn = True
-        asyncio.get_running_loop().call_soon(self._take_turn)
+        self._hall.turns.wait(self)
 
-    def _take_turn(self) -> None:
+    def take_turn(self) -> None:
+        """Take a few requests."""
         self._awaits_turn = False
         self._advance()
+        self._note_held()
+
+    def _note_held(self) -> None:
+        """Count what is held, and read no more if that is much; release answers if many wait."""
+        held = self._reader.held_bytes
+        if held:
+            if self._is_waiting:
+                self._in.hold_back()
+            self._is_holding = True
+            self._hall.unfinished.add(self, held)
+        elif self._is_holding:
+            self._is_holding = False
+            self._hall.unfinished.remove(self)
         if self._hall.held.is_full:
             self._hall.held.release()
 
@@ -221,6 +270,12 @@ class ServerConnection(asyncio.Protocol):
             return False
         if body is OVERSIZE:
             self._end_here()
+        else:
+            counted = self._hall.workload.take(body)
+            if counted is None:
+                self._answerer.answer(Refused(Reason.TOO_MANY_IN_FLIGHT, details=_RETRY))
+                return True
+            self._counted = counted
         self._answerer.answer(body)
         return True
 
@@ -235,6 +290,9 @@ class ServerConnection(asyncio.Protocol):
         if self._client is not None:
             self._hall.admission.discount(self._client)
             self._client = None
+        if self._counted:
+            self._hall.workload.give_back(self._counted)
+            self._counted = 0
         if self._stay.phase is not Phase.ANSWER:
             return  # the client has left
         if not is_whole:

@@ -40,6 +40,16 @@ class RequestReader:
         return len(self._data) - self._at
 
     @property
+    def held_bytes(self) -> int:
+        """Return how many bytes are held: those not read yet, and the part of a body that has come."""
+        held = len(self._data) - self._at + len(self._body)
+        return held if self._chunks is None else held + len(self._chunks.content)
+
+    def begins_with(self, starts: tuple[bytes, ...]) -> bool:
+        """Return whether what is not read yet begins with one of these."""
+        return self._data.startswith(starts, self._at)
+
+    @property
     def has_begun_body(self) -> bool:
         """Return whether a part of the body that is being read has come."""
         return bool(self._body) or (self._chunks is not None and self._chunks.size > 0)
