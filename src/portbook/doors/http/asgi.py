@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from portbook.doors.http.body_limits import BODY_SECONDS, MAX_DISCARDED_BYTES, WRITE_SECONDS, cut_off
-from portbook.doors.http.request import RequestHead
+from portbook.doors.http.request import RequestHead, decoded_path
 from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Handling, Router, begin_reply, finish_reply
 from portbook.errors import Reason, Refused
@@ -62,7 +62,10 @@ def asgi_application(
 
 
 def _head_of(scope: Scope) -> RequestHead:
-    path = scope["path"].removeprefix(scope.get("root_path", ""))
+    raw: bytes | None = scope.get("raw_path")
+    # Servers decode the slashes of a path, too; as it came, it is optional.
+    path = scope["path"] if raw is None else decoded_path(raw.partition(b"?")[0].decode("ascii", "replace"))
+    path = path.removeprefix(scope.get("root_path", ""))
     version = scope.get("http_version")
     return RequestHead(
         scope["method"], path or "/", scope.get("query_string", b""), [*scope["headers"]], version
