@@ -12,7 +12,7 @@ from portbook.doors.http.router import Handling, begin_reply, finish_reply, rele
 from portbook.doors.http.server.client_output import ClientOutput
 from portbook.doors.http.server.deadlines import Phase
 from portbook.doors.http.server.hall import Hall
-from portbook.doors.http.server.response_writer import OLD, connection_line, document
+from portbook.doors.http.server.response_writer import NEW, OLD, connection_line, document
 from portbook.doors.http.server.stay import Stay
 from portbook.errors import Refused
 from portbook.executors.eager_task import start_now
@@ -56,7 +56,7 @@ class Answerer:
     def take(self, head: RequestHead, *, closes: bool) -> Handling:
         """Take a request, to be answered next; return how."""
         self._head = head
-        self._handling = handling = head.derive(self._hall.router.handle)
+        self._handling = handling = head.derive(self._hall.handle)
         self.closes = closes or handling.closes
         return handling
 
@@ -71,7 +71,12 @@ class Answerer:
 
     def release(self, held: HeldReply) -> None:
         """Send a reply whose record is written."""
-        self._reply(released(held))
+        reply = released(held)
+        if reply.stream is None:
+            self._write(reply)
+            self._connection.answered(is_whole=True)
+        else:
+            self._reply(reply)
         self._connection.take_next()
 
     def cancel(self, *, has_begun_body: bool) -> None:
@@ -110,6 +115,8 @@ class Answerer:
 
     def _lines_beside(self, reply: Reply) -> bytes:
         """Return the headers beside those of a reply, with what they say about the connection."""
+        if self._head.version == NEW and not (reply.closes or self.closes):
+            return self._handling.more
         # In HTTP/1.0, a stream ends with its connection.
         if reply.closes or (reply.stream is not None and self._head.version == OLD):
             self.closes = True

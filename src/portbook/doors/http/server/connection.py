@@ -19,11 +19,11 @@ from portbook.doors.http.server.client_input import ClientInput
 from portbook.doors.http.server.client_output import ClientOutput
 from portbook.doors.http.server.deadlines import Phase
 from portbook.doors.http.server.hall import Hall
-from portbook.doors.http.server.head_parser import ParsedHead
 from portbook.doors.http.server.peer_address import normal_address
 from portbook.doors.http.server.request_reader import RequestReader
 from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
 from portbook.doors.http.server.stay import Stay
+from portbook.doors.http.server.workload import COUNTED_BYTES
 from portbook.errors import Reason, Refused
 from portbook.wire.lines import OVERSIZE
 
@@ -183,10 +183,13 @@ class ServerConnection(asyncio.Protocol):
         """Take requests while there are whole ones and the client reads its answers, a few at a time."""
         taken, stay = 0, self._stay
         try:
-            while stay.phase in _BEFORE_ANSWER and not self._is_waiting and self._take():
+            while stay.phase in _BEFORE_ANSWER and not self._out.is_stuck:
+                if not (self._take_body() if stay.phase is Phase.BODY else self._take_head()):
+                    break
                 taken += 1
                 if taken >= _MAX_IN_A_ROW and self._reader.unread_bytes:
                     self._await_turn()
+                    break
         except BadRequest as error:
             self._refuse(bad_request(error, self._hall.date))
         if self._in.is_paused and not self._is_waiting:
@@ -234,43 +237,40 @@ class ServerConnection(asyncio.Protocol):
         if self._hall.held.is_full:
             self._hall.held.release()
 
-    def _take(self) -> bool:
-        """Take a head or a body; return whether there was a whole one."""
-        if self._stay.phase is Phase.BODY:
-            return self._take_body()
+    def _take_head(self) -> bool:
+        """Take a head, and its message if that has come; return whether there was a whole head."""
         parsed = self._reader.read_head()
-        if parsed is not None:
-            self._take_head(parsed)
-            return True
-        if self._stay.phase in _AT_REST and self._reader.unread_bytes:
-            self._stay.enter(Phase.HEAD)
-        return False
-
-    def _take_head(self, parsed: ParsedHead) -> None:
-        hall, head = self._hall, parsed.head
-        self._client = hall.client_of(head, self._stay.address)
-        if not self._stay.is_served(head.path) or not hall.admission.count(self._client):
-            self._client = None
-            self._refuse(busy(hall.date))
-            return
+        if parsed is None:
+            if self._stay.phase in _AT_REST and self._reader.unread_bytes:
+                self._stay.enter(Phase.HEAD)
+            return False
+        head, hall = parsed.head, self._hall
+        if not self._stay.is_usual or hall.addresses.has_proxies:
+            self._client = hall.client_of(head, self._stay.address)
+            if not self._stay.is_served(head.path) or not hall.admission.count(self._client):
+                self._client = None
+                self._refuse(busy(hall.date))
+                return True
         handling = self._answerer.take(head, closes=not parsed.keeps_alive or hall.is_stopping)
         if handling.takes_message:
             if not self._take_body():
                 self._stay.enter(Phase.BODY)
                 if parsed.expects_continue and not self._reader.has_begun_body:
                     self._out.write(CONTINUE)
-            return
+            return True
         if not self._reader.skip_body():
             self._end_here()
         self._answerer.answer(b"")
+        return True
 
     def _take_body(self) -> bool:
+        """Take a message; return whether it has come whole."""
         body = self._reader.read_body()
         if body is None:
             return False
         if body is OVERSIZE:
             self._end_here()
-        else:
+        elif len(body) >= COUNTED_BYTES:
             counted = self._hall.workload.take(body)
             if counted is None:
                 self._answerer.answer(Refused(Reason.TOO_MANY_IN_FLIGHT, details=_RETRY))

@@ -61,7 +61,8 @@ class Hall:
         addresses: PeerAddresses,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.router = router
+        self.handle = router.handle
+        """Returns how a request is answered."""
         self.deadlines = deadlines
         self.seconds = deadlines.by_phase()
         self.reserve_seconds = deadlines.by_phase_in_reserve()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["Workload"]
+__all__ = ["COUNTED_BYTES", "Workload"]
 
-# A smaller message is not counted: as many as there are connections take less than this bound allows.
-_COUNTED_BYTES: Final = 16_384
+# A smaller message need not be counted: as many as there are connections take less than this bound allows.
+COUNTED_BYTES: Final = 16_384
 
 # A part of an array or an object, with what holds it: an empty object takes 64 bytes, and a place 8.
 _PART_BYTES: Final = 72
@@ -27,8 +27,6 @@ class Workload:
 
     def take(self, message: bytes) -> int | None:
         """Count a message and return what it counts; None where there is no room for it."""
-        if len(message) < _COUNTED_BYTES:
-            return 0
         size = len(message) + _PART_BYTES * message.count(b",")
         if self._total and self._total + size > self._most_bytes:
             return None
