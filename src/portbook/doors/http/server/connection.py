@@ -23,7 +23,7 @@ from portbook.doors.http.server.peer_address import normal_address
 from portbook.doors.http.server.request_reader import RequestReader
 from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
 from portbook.doors.http.server.stay import Stay
-from portbook.doors.http.server.workload import COUNTED_BYTES
+from portbook.doors.http.workload import COUNTED_BYTES, no_room
 from portbook.errors import Reason, Refused
 from portbook.wire.lines import OVERSIZE
 
@@ -39,9 +39,6 @@ _BEFORE_ANSWER: Final = (Phase.IDLE, Phase.FIRST_BYTE, Phase.HEAD, Phase.BODY)
 _PROMPT: Final = tuple(
     b"%b %b " % (method, path) for method in (b"GET", b"HEAD") for path in (b"/livez", b"/readyz", b"/health")
 )
-
-# What a client is told whose message is refused for lack of memory.
-_RETRY: Final = {"retry_after_s": 1}
 
 
 class ServerConnection(asyncio.Protocol):
@@ -166,7 +163,7 @@ class ServerConnection(asyncio.Protocol):
         """Give up what the client is sending, and what it sent ahead."""
         if self._stay.phase is Phase.BODY:
             self._end_here()
-            self._answerer.answer(Refused(Reason.TOO_MANY_IN_FLIGHT, details=_RETRY))
+            self._answerer.answer(no_room())
         elif self._stay.phase in _BEFORE_ANSWER:
             self._refuse(busy(self._hall.date))
         else:
@@ -273,7 +270,7 @@ class ServerConnection(asyncio.Protocol):
         elif len(body) >= COUNTED_BYTES:
             counted = self._hall.workload.take(body)
             if counted is None:
-                self._answerer.answer(Refused(Reason.TOO_MANY_IN_FLIGHT, details=_RETRY))
+                self._answerer.answer(no_room())
                 return True
             self._counted = counted
         self._answerer.answer(body)

@@ -17,7 +17,7 @@ from portbook.doors.http.server.held_replies import HeldReplies
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
 from portbook.doors.http.server.response_writer import date_line
 from portbook.doors.http.server.turns import Turns
-from portbook.doors.http.server.workload import Workload
+from portbook.doors.http.workload import Workload
 
 __all__ = ["Guest", "Hall"]
 

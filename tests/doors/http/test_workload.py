@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.doors.http.server.workload import Workload
+from portbook.doors.http.workload import Workload
 
 TEXT = b'"' + b"x" * 99_998 + b'"'
 PARTS = b"{}," * 33_333
