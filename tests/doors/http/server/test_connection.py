@@ -16,6 +16,7 @@ from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Route
 from portbook.doors.http.server.admission import ConnectionLimits
+from portbook.doors.http.server.client_output import ClientOutput
 from portbook.doors.http.server.http_server import ServerOptions
 from portbook.doors.http.server.turns import Turns
 from support.bad_clients import BEHAVIOURS, HEAD, JSON, KERNEL_BYTES, LARGE, LIVEZ, PHASES, World
@@ -197,6 +198,26 @@ def test_whoever_reads_gets_a_large_answer_and_a_long_stream_whole() -> None:
             await peer.reader.readexactly(10_002)
         peer.writer.close()
         await listener.settle(lambda: world.cancelled == 1)
+
+    play(main)
+
+
+def test_a_client_that_reads_slowly_gets_a_large_answer_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[bool] = []
+
+    def has_moved(_: ClientOutput) -> bool:
+        moved.append(True)
+        return True
+
+    monkeypatch.setattr(ClientOutput, "has_moved", has_moved)
+
+    async def main(listener: Listener, world: World) -> None:
+        peer = await listener.connect(receive_buffer=4096)
+        peer.writer.transport.pause_reading()
+        await peer.send(b"GET /large" + HEAD + b"connection: close\r\n\r\n")
+        await listener.settle(lambda: len(moved) > 2)  # three deadlines have passed
+        peer.writer.transport.resume_reading()
+        assert (await peer.rest()).endswith(LARGE)
 
     play(main)
 

@@ -16,7 +16,7 @@ from portbook.doors.http.body_limits import MAX_DISCARDED_BYTES
 from portbook.doors.http.server.answerer import Answerer
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.client_input import ClientInput
-from portbook.doors.http.server.client_output import ClientOutput
+from portbook.doors.http.server.client_output import ClientOutput, limit_unsent
 from portbook.doors.http.server.deadlines import Phase
 from portbook.doors.http.server.hall import Hall
 from portbook.doors.http.server.peer_address import normal_address
@@ -71,6 +71,7 @@ class ServerConnection(asyncio.Protocol):
     def _is_admitted(self, transport: asyncio.BaseTransport) -> bool:
         """Take a place; return whether there is one."""
         self._use(cast("asyncio.Transport", transport))  # uvloop's is no subclass
+        limit_unsent(transport)
         peer: object = transport.get_extra_info("peername")
         self._hall.enter(self)
         # A Unix socket has no address, and is its owner's alone.
@@ -114,7 +115,7 @@ class ServerConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""
-        self._out.is_stuck = True
+        self._out.hold()
         self._stay.await_reading()
         self._hall.unread.add(self, self._out.held_bytes)
 
@@ -134,7 +135,9 @@ class ServerConnection(asyncio.Protocol):
 
     def expire(self) -> None:
         """End the phase whose time is over."""
-        if self._out.is_stuck or self._stay.phase not in _BEFORE_ANSWER:
+        if self._out.is_stuck and self._out.has_moved():
+            self._stay.await_reading()
+        elif self._out.is_stuck or self._stay.phase not in _BEFORE_ANSWER:
             self.abort()
         elif self._stay.phase is Phase.BODY:
             self._end_here()
