@@ -99,7 +99,7 @@ class _McpDoor:
             )
         finally:
             self._recorder.release()
-        if isinstance(work, CallState) and (live is None or live.is_saved):
+        if isinstance(work, CallState) and (live is None or live.saved == connection.session.changes):
             return HeldReply(self._recorder, work, response.worded)
         return self._answer_later(work, response, live)
 

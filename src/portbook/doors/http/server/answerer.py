@@ -110,13 +110,13 @@ class Answerer:
     def _write(self, reply: Reply) -> None:
         """Write a reply that is there whole, unless the client has left."""
         if self._stay.phase is Phase.ANSWER:
-            is_head = self._head.method == "HEAD"
-            self._out.write(document(reply, self._lines_beside(reply), self._hall.date, is_head=is_head))
+            head = self._head
+            is_last = self.closes or reply.closes
+            more = self._handling.more if head.version == NEW and not is_last else self._lines_beside(reply)
+            self._out.write(document(reply, more, self._hall.date, is_head=head.method == "HEAD"))
 
     def _lines_beside(self, reply: Reply) -> bytes:
         """Return the headers beside those of a reply, with what they say about the connection."""
-        if self._head.version == NEW and not (reply.closes or self.closes):
-            return self._handling.more
         # In HTTP/1.0, a stream ends with its connection.
         if reply.closes or (reply.stream is not None and self._head.version == OLD):
             self.closes = True

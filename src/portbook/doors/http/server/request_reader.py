@@ -74,8 +74,8 @@ class RequestReader:
         if end < 0:
             self._check_unfinished(start)
             return None
-        self._at = self._searched = end + 4
-        parsed = parse_head(data[start : end + 4] if start or end + 4 < len(data) else data)
+        self._at = self._searched = end = end + 4
+        parsed = parse_head(data[start:end])
         self._left = parsed.length
         self._chunks = ChunkedBody(MAX_FRAME_BYTES) if parsed.is_chunked else None
         return parsed
@@ -87,13 +87,16 @@ class RequestReader:
         """
         if self._chunks is not None:
             return self._read_chunks(self._chunks)
-        if self._left > MAX_FRAME_BYTES and not self._body:
-            return OVERSIZE
+        if not self._body:
+            if self._left > MAX_FRAME_BYTES:
+                return OVERSIZE
+            start, end = self._at, self._at + self._left
+            if end <= len(self._data):  # nearly always: it came with its head
+                self._at, self._left = end, 0
+                return self._data[start:end]
         part = self._data[self._at : self._at + self._left]
         self._at += len(part)
         self._left -= len(part)
-        if not self._left and not self._body:
-            return part
         self._body += part
         return self._whole() if not self._left else None
 
