@@ -83,7 +83,7 @@ def _goals(measured: Measured) -> list[str]:
         [
             reached.goal.what,
             _bound(reached, reached.goal.must),
-            "" if reached.goal.aim is None else _bound(reached, reached.goal.aim),
+            _bound(reached, reached.goal.aim),
             reached.goal.unit,
             *(_ratio(each) for each in (reached.ratio, reached.by_cpu)),
             reached.verdict,
@@ -97,8 +97,8 @@ def _ratio(value: Figure | None) -> str:
     return "" if value is None else _range(value, "{:.2f}".format)
 
 
-def _bound(reached: Reached, bound: float) -> str:
-    return f"{'≥' if reached.goal.more_is_better else '≤'} {bound:.3g}"
+def _bound(reached: Reached, bound: float | None) -> str:
+    return "" if bound is None else f"{'≥' if reached.goal.more_is_better else '≤'} {bound:.3g}"
 
 
 def _servers(measured: Measured) -> list[str]:

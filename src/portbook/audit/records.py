@@ -57,11 +57,12 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
     context = call.context
     if context != NO_CONTEXT:
         said = {
-            name: redactor.redact_text(value)
+            name: shown
             for name, value in context._asdict().items()
-            if isinstance(value, str)
+            if isinstance(value, str) and (shown := redactor.redact_text(value)) != value
         }
-        call = replace(call, context=context._replace(**said))
+        if said:
+            call = replace(call, context=context._replace(**said))
     session = call.arrival.session
     if session is not None and (shown := redactor.redact_text(session)) != session:
         call = replace(call, arrival=replace(call.arrival, session=shown))
