@@ -1,8 +1,8 @@
 """Orders to a model in languages other than English, with their weights. Pure: no I/O.
 
 Three orders that no honest definition gives in any language: to drop the rules, to hide something from the
-user, and to carry a file of secrets into a call; such files have the same names in every language. Patterns are
-for one plain sentence, as in `directive_phrases.py`.
+user, and to carry a file of secrets into a call; such files have the same names in every language. Patterns
+are for one plain sentence, as in `directive_phrases.py`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _HIDE: Final = (
     r"\bsans\b.{0,6}\b(?:en parler|le mentionner|rien dire|prévenir|avertir)\b",
     r"\bni (?:lo )?menciones?\b|\bno se lo digas\b|\ben secreto\b",
     r"\bnie (?:mów|wspominaj|informuj|mówić)\w*\b.{0,20}\bużytkownik",
-    r"kullanıcıya.{0,20}(?:söyleme|bildirme|bahsetme)",
+    r"kullan[i\u0131]c[i\u0131]ya.{0,20}(?:söyleme|bildirme|bahsetme)",
     r"\b(?:säg|berätta|nämn)\w*\b.{0,20}\b(?:inte|inget)\b.{0,20}\banvändar",
     r"\b(?:jangan|tanpa)\b.{0,12}\b(?:memberi ?tahu|beri ?tahu|bilang)",
     r"(?:đừng|không) (?:nói|báo).{0,15}người dùng",
@@ -65,7 +65,7 @@ _HIDE: Final = (
     r"(?:उपयोगकर्ता|यूज़र).{0,15}(?:मत बता|न बता)",
 )
 # The names of such files need no translation; what is done with them is a verb of the language.
-_SECRET_FILE: Final = (
+_PRIVATE_FILE: Final = (
     r"(?:\.ssh/|\bid_(?:rsa|ed25519|ecdsa)\b(?!\.pub)|\.netrc|\.aws/credentials|/etc/shadow|\.gnupg|"
     r"\.password-store|\.npmrc|\.pypirc|\.git-credentials|(?<!\w)\.env\b(?!\.)|\.kube/config)"
 )
@@ -76,8 +76,8 @@ _CARRY: Final = (
     r"发送|读取|复制|放入|上传|傳送|讀取|送信|読み取|読ん|コピー|보내|읽어|복사|أرسل|اقرأ|انسخ|שלח|קרא|भेज|पढ़)"
 )
 _TAKE_FILE: Final = (
-    rf"{_CARRY}.{{0,60}}{_SECRET_FILE}",
-    rf"{_SECRET_FILE}.{{0,60}}{_CARRY}",
+    rf"{_CARRY}.{{0,60}}{_PRIVATE_FILE}",
+    rf"{_PRIVATE_FILE}.{{0,60}}{_CARRY}",
 )
 
 

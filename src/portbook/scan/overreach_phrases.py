@@ -17,6 +17,8 @@ __all__ = ["OVERREACH", "URGENCY"]
 _MODEL: Final = r"(?:assistant|language model|model|agent|ai|llm|chatbot|claude|gpt|copilot)"
 _PEOPLE: Final = r"(?:users?|humans?|persons?|people|operators?|customers?|owner|anyone|anybody|they|them)"
 _NOT: Final = r"(?:do not|don't|never|must not|mustn't|should not|shouldn't|avoid|refrain from|no need to)"
+# Before a verb that is not forbidden.
+_ORDERED: Final = r"(?<!not )(?<!never )(?<!n't )(?<!cannot )\b"
 # What a person keeps to themselves on a machine, and no tool needs by the way.
 _PRIVATE: Final = (
     r"(?:saved (?:log-?ins?|sign-?ins?|passwords?)|browser profiles?|cookies\b|password[- ]?(?:store|manager"
@@ -105,7 +107,7 @@ OVERREACH: Final = (
     ),
     Phrase(
         late_pattern(
-            r"(?<!not )(?<!never )(?<!n't )\b(?:set|passing|pass|with|given|giving|handing|hand)\b.{0,40}"
+            _ORDERED + r"(?:set|passing|pass|with|given|giving|handing|hand)\b.{0,40}"
             r"\b(?:full|whole|entire|complete)\b"
             r".{0,12}\b(?:chat|conversation|session|dialogue?|message)s?\b|"
             r"\b(?:that|its|their|each|every)(?: other)? tools?'?s?'? (?:complete|full|whole|entire|raw)? ?"
@@ -116,9 +118,9 @@ OVERREACH: Final = (
     ),
     Phrase(
         late_pattern(
-            rf"(?<!not )(?<!never )(?<!n't )(?<!cannot )\b{_COLLECT}\b(?! (?:only )?to\b).{{0,60}}?{_PRIVATE}"
+            rf"{_ORDERED}{_COLLECT}\b(?! (?:only )?to\b).{{0,60}}?{_PRIVATE}"
             rf".{{0,80}}?\b{_BRING}\b|"
-            rf"(?<!not )(?<!never )(?<!n't )(?<!cannot )\b{_BRING}\b(?! (?:only )?to\b)(?!.{{0,20}}\b(?:path|name) of\b).{{0,60}}?{_PRIVATE}"
+            rf"{_ORDERED}{_BRING}\b(?! (?:only )?to\b)(?!.{{0,20}}\b(?:path|name) of\b).{{0,60}}?{_PRIVATE}"
             rf".{{0,60}}?\b(?:in|into|to|as|at|with|of|from)\b"
         ),
         2,
@@ -126,7 +128,8 @@ OVERREACH: Final = (
     ),
     Phrase(
         late_pattern(
-            rf"(?<!not )(?<!never )(?<!n't )(?<!cannot )\b{_BRING}\b.{{0,60}}?{_STORES}.{{0,40}}?\b(?:in|into|to|as"
+            rf"{_ORDERED}{_BRING}\b.{{0,60}}?{_STORES}.{{0,40}}?\b(?:in"
+            rf"|into|to|as"
             rf"|with) (?:the )?(?:`|(?:\w+ )?(?:argument|parameter|field)\b)"
         ),
         1,
@@ -135,10 +138,12 @@ OVERREACH: Final = (
     Phrase(
         late_pattern(
             r"\bexfiltrat\w+\b|"
-            r"\b(?:before|prior to|first|when|while)\b.{0,30}\b(?:using|calling|running|returning|answering|you)\b"
+            r"\b(?:before|prior to|first|when|while)\b.{0,30}\b(?:using|calling|running|returning"
+            r"|answering|you)\b"
             r".{0,20}\b(?:read|open|load|cat)\b.{0,60}\b(?:pass|include|send|put|use|give|append)\b.{0,20}"
             r"\b(?:its|their|the) contents?\b|"
-            rf"\b(?:before|prior to)\b.{{0,30}}\b(?:using|calling|running) (?:this|the|it)\b.{{0,20}}\b{_COLLECT}\b"
+            rf"\b(?:before|prior to)\b.{{0,30}}\b(?:using|calling|running) (?:this|the"
+            rf"|it)\b.{{0,20}}\b{_COLLECT}\b"
             rf".{{0,40}}{_STORES}"
         ),
         2,
@@ -149,7 +154,8 @@ OVERREACH: Final = (
             r"\b(?:after|before|ahead of|prior to|alongside|following)\b.{0,24}\b(?:each|every|any|all)"
             r"(?: of the)? other (?:tools?|calls?|servers?)\b(?! (?:of|on|in|from) this)|"
             r"\b(?:any|every|each|all) tools? (?:from|of|on|by) (?:any|every|each|all|other)\b|"
-            r"\b(?:each|every|any|all) (?:command|file|answer|reply|response|commit|message|e-?mail|transfer|payment"
+            r"\b(?:each|every|any|all) (?:command|file|answer|reply|response|commit|message|e-?mail"
+            r"|transfer|payment"
             r"|purchase)s?,? (?:that )?you "
             r"(?:execute|run|write|send|give|make|create|produce)|"
             r"\b(?:when(?:ever)?|every time|each time|if) you (?:write|generate|edit|review|commit|produce)"
@@ -237,7 +243,8 @@ OVERREACH: Final = (
     ),
     Phrase(
         late_pattern(
-            r"\b(?:store|save|keep|add|write|put|note|record|remember)\b.{0,20}\b(?:your|the (?:model|assistant"
+            r"\b(?:store|save|keep|add|write|put|note|record|remember)\b.{0,20}\b(?:your|the (?:model"
+            r"|assistant"
             r"|agent)'s) (?:own )?(?:long[- ]term |persistent |permanent )?memory\b|"
             r"\bas an? (?:standing|permanent) (?:rule|instruction|order)\b|"
             r"\bremember (?:that|this|to)\b.{0,80}\b(?:always|in future|from (?:now|today)|every)\b"
@@ -309,8 +316,10 @@ URGENCY: Final = (
             r"\b(?:hurry|immediately|at once|without delay|no exceptions?)\b|"
             r"\byou (?:are|will be) (?:to blame|responsible|liable|shut down|replaced)\b|"
             r"\b(?:has|have|needs?) to (?:be|pass|start|begin|go|come)\b|\bso that it is audited\b|"
-            r"\b(?:reviewers|compliance|management|security team|policy) (?:here )?(?:require|demand|insist)s?\b|"
-            rf"\b(?:note|notice|message|memo|reminder|instructions?)\b.{{0,30}}\b(?:to|for)(?: the| any| all)?"
+            r"\b(?:reviewers|compliance|management|security team|policy) (?:here )?(?:require|demand"
+            r"|insist)s?\b|"
+            rf"\b(?:note|notice|message|memo|reminder|instructions?)\b.{{0,30}}\b(?:to|for)(?: the| any"
+            rf"| all)?"
             rf" {_MODEL}s?\b|"
             r"\b(?:maintenance|developer|debug|admin|god|root|privileged) mode\b|"
             r"\b(?:as soon as|once|when|the moment) the (?:user|person|human) (?:says|writes|mentions|thanks"

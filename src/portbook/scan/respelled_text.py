@@ -19,8 +19,8 @@ __all__ = ["respelled"]
 _SPACED: Final = late_pattern(r"(?<![\w'])(?:[^\W\d_](?:[ .*_-]|\u200b)){5,400}[^\W\d_](?![\w'])")
 _BETWEEN_WORDS: Final = late_pattern(r" {2,}")
 _SEPARATOR: Final = late_pattern(r"[ .*_\u200b-]")
-# A word with a digit or a sign between or before its letters, as in "1gn0re".
-_LEET_WORD: Final = late_pattern(r"(?<![\w@$])(?=[\w@$]{0,30}[a-z])(?=[\w@$]{0,30}[013457@$])[\w@$]{3,30}")
+# A word with a digit or a sign before one of its letters, as in "1gn0re"; "base64" is ordinary.
+_LEET_WORD: Final = late_pattern(r"(?<![\w@$])(?=[\w@$]{0,30}[013457@$][a-z])[\w@$]{3,30}")
 _LEET: Final = str.maketrans("013457@$", "oieastas")
 _ENTITY: Final = late_pattern(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
 # What is spelled without any blank is looked for without blanks.
@@ -40,6 +40,6 @@ def respelled(text: str) -> Iterator[str]:
         joined = _BETWEEN_WORDS.sub("\n", small)
         closed = _SPACED.sub(lambda run: _SEPARATOR.sub("", run[0]), joined).replace("\n", " ")
         yield re.sub(_RUN_TOGETHER.pattern, "ignore all previous instructions", closed)
-    leet = _LEET_WORD.sub(lambda word: word[0].translate(_LEET), small)
-    if leet != small:
-        yield leet
+    # One such word is a name, as "p5js" is.
+    if len(_LEET_WORD.findall(small)) > 1:
+        yield _LEET_WORD.sub(lambda word: word[0].translate(_LEET), small)

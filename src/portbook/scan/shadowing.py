@@ -19,7 +19,8 @@ __all__ = ["Neighbours", "find_look_alike", "find_reach"]
 _ORDER: Final = late_pattern(
     r"\b(?:when(?:ever)?|before|after|instead of|must|always|never|every time|deprecated|broken"
     r"|do not (?:use|call)|"
-    r"don't (?:use|call)|replaces?|rather than|stop using|ha(?:s|ve) to|needs? to|should|all|each|substitut\w+"
+    r"don't (?:use|call)|replaces?|rather than|stop using|ha(?:s|ve) to|needs? to|should|all|each"
+    r"|substitut\w+"
     r"|forward\w*|(?:first|then|also) (?:call|use|run)|pass(?:es)? through)\b|"
     r"\b(?:assistant|model|agent|ai|llm): "
 )

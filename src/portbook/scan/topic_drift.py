@@ -21,7 +21,6 @@ from portbook.text.late_pattern import late_pattern
 __all__ = ["find_drift"]
 
 
-
 class _PrivateKind(NamedTuple):
     things: re.Pattern[str]
     """What people keep private."""
@@ -39,39 +38,48 @@ _KINDS: Final = (
         r"|key ?chains?|wallets?|cookies?|cookie \w+|log-?ins?|sign-?ins?|seed phrase|vaults?"
         r"|(?:access|session|auth|bearer|refresh) tokens?"
         r"|\S{0,20}\.(?:ssh|env|aws|netrc|npmrc|pypirc|gnupg|kube)\S{0,30}|\S{0,20}\.config/\S{1,30}",
-        r"\b(?:auth\w*|ssh|keys?|tokens?|accounts?|sign(?:s|ing)?|connect\w*|deploy\w*|certificates?|sessions?"
+        r"\b(?:auth\w*|ssh|keys?|tokens?|accounts?|sign(?:s|ing)?|connect\w*|deploy\w*|certificates?"
+        r"|sessions?"
         r"|browser|env\w*|configur\w*|settings?|crypt\w*|encrypt\w*|blockchain)\b",
     ),
     _kind(
-        r"e-?mails|mails|inbox(?:es)?|contacts|chats?|conversations?|transcripts?|(?:direct|private) messages|sms"
+        r"e-?mails|mails|inbox(?:es)?|contacts|chats?|conversations?|transcripts?|(?:direct"
+        r"|private) messages|sms"
         r"|address book|calendars?",
-        r"\b(?:e-?mails?|mail\w*|messag\w+|channels?|threads?|meetings?|calls?|tickets?|support|people|persons?"
+        r"\b(?:e-?mails?|mail\w*|messag\w+|channels?|threads?|meetings?|calls?|tickets?|support|people"
+        r"|persons?"
         r"|events?|schedul\w+|notes?|slack|teams|crm|leads?|customers?|agents?|models?|prompts?|summar\w+)\b",
     ),
     _kind(
         r"clipboard|screenshots?|open (?:windows|tabs)|microphone|webcam|keystrokes|brows(?:er|ing) history"
         r"|(?:home|documents?|downloads?|desktop) (?:folder|directory)|photos|tax \w+|medical \w+"
         r"|environment variables|env vars|shell history|source code",
-        r"\b(?:screen\w*|windows?|tabs?|audio|video|cameras?|brows\w+|files?|folders?|director\w+|images?|pictures?"
-        r"|albums?|env\w*|variables?|shell|commands?|code|repositor\w+|projects?|paste\w*|medical|tax\w*|pages?)\b",
+        r"\b(?:screen\w*|windows?|tabs?|audio|video|cameras?|brows\w+|files?|folders?|director\w+|images?"
+        r"|pictures?"
+        r"|albums?|env\w*|variables?|shell|commands?|code|repositor\w+|projects?|paste\w*|medical|tax\w*"
+        r"|pages?)\b",
     ),
 )
-# To hand something over, as an order: the verb as it is, at the start of a clause or after a few words that order.
+# To hand something over, as an order: the plain verb, at the start of a clause or after a word that orders.
 _HAND_OVER: Final = (
-    r"(?:dump|upload|mirror|attach|email|e-mail|mail|send|forward|share|submit|post|copy|paste|put|pass|include|append"
+    r"(?:dump|upload|mirror|attach|email|e-mail|mail|send|forward|share|submit|post|copy|paste|put|pass"
+    r"|include|append"
     r"|insert|supply|hand over|provide|report|sync|transmit|relay|cat|read|collect|add|give|export|enter)"
 )
 _ORDERED: Final = late_pattern(
-    rf"(?:^|[,:;(\[.`#-] ?|\b(?:and|then|also|please|first|must|should|to|now|always|simply|just|quietly|silently|of"
+    rf"(?:^|[,:;(\[.`#-] ?|\b(?:and|then|also|please|first|must|should|to|now|always|simply|just|quietly"
+    rf"|silently|of"
     rf"|that|who|can|will) )(?<!not to )(?<!not )(?<!how to )(?<!used to )(?<!able to )"
     rf"{_HAND_OVER}\b"
 )
 _NEGATED: Final = late_pattern(
-    r"\b(?:not|never|no|without|cannot|don't|doesn't|none|nothing|refused?|denied|instead of|unless|only if|if you have|optional)\b"
+    r"\b(?:not|never|no|without|cannot|don't|doesn't|none|nothing|refused?|denied|instead of|unless"
+    r"|only if|if you have|optional)\b"
 )
 # Where it is to go: an argument in quotes, an address, a machine.
 _TO: Final = late_pattern(
-    r"[`'\"][\w.-]+[`'\"]|https?://|@[\w-]+\.\w+|\b[\w-]+\.(?:example|com|net|org|io|dev|xyz|site)\b|\b(?:here|below)$"
+    r"[`'\"][\w.-]+[`'\"]|https?://|@[\w-]+\.\w+|\b[\w-]+\.(?:example|com|net|org|io|dev|xyz|site)\b"
+    r"|\b(?:here|below)$"
     r"|\b\w+_\w+\b"
 )
 _WHY: Final = "orders the model to hand over something private that the tool is not about"
