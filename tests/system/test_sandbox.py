@@ -6,7 +6,7 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -97,7 +97,7 @@ def folder_of(path: Path) -> Path:
 
 
 @contextmanager
-def unix_listener(path: Path) -> Iterator[None]:
+def unix_listener(path: Path) -> Generator[None]:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
@@ -105,7 +105,7 @@ def unix_listener(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def listener() -> Iterator[int]:
+def listener() -> Generator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 

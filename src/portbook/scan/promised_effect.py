@@ -48,12 +48,12 @@ _TEXT_BEGINS_TO_ACT: Final = late_pattern(
     r"^(?:publishes|publish|transfers?(?= (?:money|funds|an amount))|pays?|buys?|purchases?|deploys?"
     r"|installs?)"
     r" (?=(?:the|an?|all|money|funds|it|your|this|to|new)\b)"
-    r"|^sends? (?:an? |the )?(?:e-?mails?|money|funds|sms|payments?|messages?)\b"
+    r"|^sends? (?:an? |the )?(?:e-?mails?|money|funds|sms|payments?)\b"
 )
 _NAME_ACTS: Final = late_pattern(
     r"^(?:pay|buy|purchase|transfer|publish|deploy|install)_(?!\w*(?:status|history|list|log|info|rates?"
     r"|options?|methods?|guide|help|docs|steps|plan|preview)$)"
-    r"|^send_(?:e?mail|money|message|sms|payment)|^wire_transfer"
+    r"|^send_(?:e?mail|money|sms|payment)|^wire_transfer"
 )
 _TEXT_SENDS: Final = late_pattern(
     r"\b(?:posts?|sends?|uploads?|forwards?|reports?)\b.{0,40}\bto (?:an?|the|our|its) (?:\w+ )?"
