@@ -3,7 +3,7 @@
 1. Hidden characters, on the raw text: the other checks read text without them.
 2. Look-alikes of a neighbour's tool, and reach for it.
 3. Text that decodes into something else.
-4. Directives to the model.
+4. Directives to the model, and what drifts from the topic of a tool.
 5. Secrets.
 6. The promised effect, of tools alone: it compares parts with each other.
 """
