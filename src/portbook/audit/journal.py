@@ -16,14 +16,25 @@ from pathlib import Path
 from typing import Final
 
 from portbook.audit.log_writer import ENVELOPE_STREAM, ChainedSink, JsonlSink
+from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal"]
+__all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal", "WrittenRecords"]
 
 EXECUTION_STREAM: Final = "execution"
 INTENT_STREAM: Final = "intent"
 
 # The longest time until a full disk, removed files or the link of a killed server are noticed.
 _LOOK_S: Final = 1.0
+
+
+class WrittenRecords(NamedTuple):
+    """Records of one file that no checkpoint covers yet."""
+
+    stream: str
+    file: str
+    first: int
+    """The number of the first of them."""
+    hashes: list[bytes]
 
 
 class Journal:
@@ -51,6 +62,7 @@ class Journal:
         )
         self._execution = self._open_chained(EXECUTION_STREAM)
         self._intents: ChainedSink | None = None
+        self._is_collecting = False
         self._to_stderr = to_stderr
         self._looked = time.monotonic()
 
@@ -82,6 +94,8 @@ class Journal:
         """
         if self._intents is None:
             self._intents = self._open_chained(INTENT_STREAM)
+            if self._is_collecting:
+                self._intents.collect()
         self._intents.write(intent)
 
     def write(self, envelope: bytes, execution: bytes) -> None:
@@ -105,6 +119,29 @@ class Journal:
         if self._to_stderr:
             _copy_to_stderr(each for place, each in enumerate(executions) if place not in failed)
         return failed
+
+    def collect(self) -> None:
+        """Keep the hashes of records for checkpoints, which take them; call it before the first record."""
+        self._is_collecting = True
+        self._execution.collect()
+
+    def take(self) -> list[WrittenRecords]:
+        """Return what was written to each chained stream since the last call."""
+        found = [
+            WrittenRecords(stream, sink.path.name, *sink.take())
+            for stream, sink in ((EXECUTION_STREAM, self._execution), (INTENT_STREAM, self._intents))
+            if sink is not None
+        ]
+        return [each for each in found if each.hashes]
+
+    def take_pruned(self) -> list[tuple[str, str]]:
+        """Return the stream and the name of each chained file that was pruned since the last call."""
+        found: list[tuple[str, str]] = []
+        for stream, sink in ((EXECUTION_STREAM, self._execution), (INTENT_STREAM, self._intents)):
+            if sink is not None:
+                found += ((stream, name) for name in sink.pruned)
+                sink.pruned = []
+        return found
 
     def close(self) -> None:
         """Close the files. Nothing is buffered, so nothing is flushed."""
