@@ -151,6 +151,9 @@ class FakeSink:
         if self.mend_failure is not None:
             raise self.mend_failure
 
+    def explain(self, basis: bytes) -> None:
+        self._sink.explain(basis)
+
     def intend(self, intent: bytes) -> None:
         self.diary.append("intended")
         if self.intent_failure is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from portbook.app.health_checks import HealthChecks
 from portbook.app.rules_from_settings import rules_of
 from portbook.app.start_warnings import doubts_of
-from portbook.app.usable_settings import signer_of
+from portbook.app.usable_settings import audit_key_of, signer_of
 from portbook.boundary import Boundary
 from portbook.clock import Clock
 from portbook.errors import Refused
@@ -204,6 +204,7 @@ def current_rules(
         secrets=executor.secrets(),
         hash_key=_hash_key(settings, store),
         signer=signer_of(settings),
+        audit_key=audit_key_of(settings),
     )
 
 

@@ -39,7 +39,9 @@ __all__ = [
 _HASH_DIGITS: Final = 64
 GENESIS: Final = "0" * _HASH_DIGITS
 
-Problem: TypeAlias = Literal["not_json", "altered", "missing", "out_of_order", "predecessor_lost"]
+Problem: TypeAlias = Literal[
+    "not_json", "altered", "missing", "out_of_order", "predecessor_lost", "file_lost"
+]
 
 _HASH_MEMBER: Final = late_pattern(rb',"hash":"([0-9a-f]{64})"\}\Z')
 _NAME: Final = r"[^#/ ]+"
@@ -194,7 +196,8 @@ def verify(
         for name in gone
         if name in removed or name < oldest or sum(other > name for other in names) >= keep
     }
-    lost = {each.place: _lost(each) for name in sorted(gone - pruned) for each in wanted[name]}
+    # The oldest file last, and of each file the last record: these are the ones that are named.
+    lost = {each.place: _lost(each) for name in sorted(gone - pruned, reverse=True) for each in wanted[name]}
     walks: list[_Walk] = []
     broken: Break | None = None
     for name in names:
@@ -207,12 +210,13 @@ def verify(
         heads=tuple(walk.head for walk in walks if walk.head),
         is_pruned=bool(pruned),
         cut=tuple(walk.name for walk in walks if walk.is_cut),
-        broken=broken or lost.get(_NOTED),
+        broken=broken or lost.get(_NOTED) or lost.get(_COVERED),
     )
 
 
-# The place of a record that was noted, not named by a file.
-_NOTED: Final = ""
+# The places of records that no file names: one was noted, or a checkpoint covers it.
+_NOTED: Final = "#noted"
+_COVERED: Final = "#covered"
 
 
 class _Wanted(NamedTuple):
@@ -221,7 +225,7 @@ class _Wanted(NamedTuple):
     link: Head
     reason: str
     place: str
-    """The file that follows it, or `_NOTED`."""
+    """The file that follows it, `_NOTED` or `_COVERED`."""
 
 
 def _wanted(
@@ -233,13 +237,17 @@ def _wanted(
     for head in noted:
         yield _Wanted(head, "it was noted", _NOTED)
     for head, checkpoint in covered:
-        yield _Wanted(head, f"checkpoint {checkpoint} covers it", _NOTED)
+        yield _Wanted(head, f"checkpoint {checkpoint} covers it", _COVERED)
 
 
 def _lost(wanted: _Wanted) -> Break:
     link = wanted.link
     sentence = f"record {link.seq} of {link.file} is lost with its file, and {wanted.reason}"
-    return Break(wanted.place or link.file, 1, 1 if wanted.place else link.seq, "predecessor_lost", sentence)
+    if wanted.place == _COVERED:
+        return Break(link.file, 1, link.seq, "file_lost", sentence)
+    if wanted.place == _NOTED:
+        return Break(link.file, 1, link.seq, "predecessor_lost", sentence)
+    return Break(wanted.place, 1, 1, "predecessor_lost", sentence)
 
 
 class _Walk:

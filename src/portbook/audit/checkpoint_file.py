@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
 
 from portbook.model import JSONObject
 from portbook.stores.checkpoints import CheckpointRow, CoveredRecords, Segment
 
-__all__ = ["BadCheckpointFile", "as_line", "read_checkpoints", "read_segment"]
+__all__ = ["BadCheckpointFile", "as_line", "read_checkpoint", "read_checkpoints", "read_segment"]
 
 
 class BadCheckpointFile(ValueError):
@@ -29,27 +29,58 @@ def read_checkpoints(lines: Iterable[str]) -> list[CoveredRecords]:
     return [_read(line, number) for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def read_segment(data: dict[str, Any]) -> Segment:
+def read_segment(data: Any) -> Segment:
     """Return a segment that was written as JSON.
 
-    Raises `TypeError` where it is none.
+    Raises `ValueError` where it is none.
     """
-    segment = Segment(**data)
-    texts = segment.log, segment.stream, segment.file, segment.head, segment.records or ""
-    if not all(isinstance(each, str) for each in texts) or type(segment.last) is not int:
-        raise TypeError("not a segment")
-    return segment
+    return Segment(**_shaped(data, _SEGMENT))
+
+
+def read_checkpoint(data: Any) -> CheckpointRow:
+    """Return a checkpoint that was written as JSON.
+
+    Raises `ValueError` where it is none.
+    """
+    return CheckpointRow(**_shaped(data, _CHECKPOINT))
+
+
+_TEXT: Final = (str,)
+_NUMBER: Final = (int,)
+_MAYBE: Final = (str, type(None))
+_SEGMENT: Final = {
+    "log": _TEXT,
+    "stream": _TEXT,
+    "file": _TEXT,
+    "first": _NUMBER,
+    "last": _NUMBER,
+    "head": _TEXT,
+    "records": _MAYBE,
+}
+_CHECKPOINT: Final = {
+    "number": _NUMBER,
+    "body": _TEXT,
+    "hash": _TEXT,
+    "key_id": _MAYBE,
+    "signature": _MAYBE,
+}
+
+
+def _shaped(data: Any, shape: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
+    """Return the members of an object; raise `ValueError` where one is missing or of a wrong type."""
+    if not isinstance(data, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - the caller sent it, not the code
+    found = cast("dict[str, Any]", data)
+    for name, types in shape.items():
+        if name not in found or type(found[name]) not in types:
+            raise ValueError(f"{name} is missing or of a wrong type")
+    return {name: found[name] for name in shape}
 
 
 def _read(line: str, number: int) -> CoveredRecords:
     try:
         data = json.loads(line)
-        segments = tuple(read_segment(each) for each in data.pop("segments"))
-        row = CheckpointRow(**data)
-        if type(row.number) is not int or not isinstance(row.body, str):
-            raise TypeError("not a checkpoint")
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise BadCheckpointFile(
-            f"line {number} is not a checkpoint, as `audit checkpoints` prints it"
-        ) from None
-    return CoveredRecords(row, segments)
+        return CoveredRecords(read_checkpoint(data), tuple(map(read_segment, data["segments"])))
+    except (KeyError, TypeError, ValueError):
+        said = f"line {number} is not a checkpoint, as `audit checkpoints` prints it"
+        raise BadCheckpointFile(said) from None

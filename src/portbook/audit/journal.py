@@ -2,7 +2,7 @@
 
 A call writes the execution view (numbered and chained), the envelope view, and a copy of the execution view
 to standard error where the operator asked for it. The file of intents is created with the first intent: a
-boundary whose tools only read has none.
+boundary whose tools only read has none. What decided, which is the same for many calls, is written once.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Final
 from portbook.audit.log_writer import ENVELOPE_STREAM, ChainedSink, JsonlSink
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal", "WrittenRecords"]
+__all__ = ["BASIS_STREAM", "EXECUTION_STREAM", "INTENT_STREAM", "Journal", "WrittenRecords"]
 
 EXECUTION_STREAM: Final = "execution"
 INTENT_STREAM: Final = "intent"
+BASIS_STREAM: Final = "basis"
 
 # The longest time until a full disk, removed files or the link of a killed server are noticed.
 _LOOK_S: Final = 1.0
@@ -57,11 +58,11 @@ class Journal:
         self._open_chained = partial(
             ChainedSink, log_dir, started=started, run=run, keep=keep, is_server=is_server
         )
-        self._envelope = JsonlSink(
-            log_dir, ENVELOPE_STREAM, started=started, run=run, keep=keep, is_server=is_server
-        )
+        self._open = partial(JsonlSink, log_dir, started=started, run=run, keep=keep, is_server=is_server)
+        self._envelope = self._open(ENVELOPE_STREAM)
         self._execution = self._open_chained(EXECUTION_STREAM)
         self._intents: ChainedSink | None = None
+        self._bases: JsonlSink | None = None
         self._is_collecting = False
         self._to_stderr = to_stderr
         self._looked = time.monotonic()
@@ -97,6 +98,15 @@ class Journal:
             if self._is_collecting:
                 self._intents.collect()
         self._intents.write(intent)
+
+    def explain(self, basis: bytes) -> None:
+        """Write what a basis that records name is made of. Not chained: it is its own digest.
+
+        Raises `OSError` where it cannot be written.
+        """
+        if self._bases is None:
+            self._bases = self._open(BASIS_STREAM)
+        self._bases.write(basis)
 
     def write(self, envelope: bytes, execution: bytes) -> None:
         """Write both views of a record.
@@ -149,8 +159,8 @@ class Journal:
             sink.close()
 
     def _sinks(self) -> list[JsonlSink]:
-        opened: list[JsonlSink] = [self._envelope, self._execution]
-        return opened if self._intents is None else [*opened, self._intents]
+        opened = self._envelope, self._execution, self._intents, self._bases
+        return [sink for sink in opened if sink is not None]
 
 
 def _copy_to_stderr(executions: Iterable[bytes]) -> None:

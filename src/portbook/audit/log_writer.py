@@ -233,6 +233,7 @@ class MemorySink:
         self.records: list[JSONObject] = []
         self.executions: list[JSONObject] = []
         self.intents: list[JSONObject] = []
+        self.bases: list[JSONObject] = []
 
     def look(self) -> None:
         """Do nothing: memory cannot be removed."""
@@ -243,6 +244,10 @@ class MemorySink:
     def intend(self, intent: bytes) -> None:
         """Keep `intent`."""
         self.intents.append(json.loads(intent))
+
+    def explain(self, basis: bytes) -> None:
+        """Keep `basis`."""
+        self.bases.append(json.loads(basis))
 
     def write(self, envelope: bytes, execution: bytes) -> None:
         """Keep both views."""
@@ -270,6 +275,9 @@ class NoSink:
 
     def intend(self, intent: bytes) -> None:
         """Drop `intent`."""
+
+    def explain(self, basis: bytes) -> None:
+        """Drop `basis`."""
 
     def write(self, envelope: bytes, execution: bytes) -> None:
         """Drop both views."""

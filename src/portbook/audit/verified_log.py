@@ -1,4 +1,4 @@
-"""Whether the log of a folder is whole: each stream's chain, its checkpoints, the calls without an outcome."""
+"""Whether the log of a folder is whole: the chain of each stream, checkpoints, calls without an outcome."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CoveredLog:
     """What checkpoints know of one log."""
 
     def __init__(self, covered: Iterable[CoveredRecords] = (), log: str | None = None) -> None:
-        """Use what is about the folder `log`, or about every folder: where files of several were collected."""
+        """Use what is about the folder `log`, or about all folders, where files of several were collected."""
         self._heads: dict[str, list[CoveredHead]] = {}
         self._pruned: dict[str, set[str]] = {}
         for checkpoint, segments in covered:

@@ -222,6 +222,15 @@ SETTINGS: Final = (
         "Whether execution records hold the redacted arguments.",
     ),
     Setting(
+        "audit.key",
+        "audit_key",
+        "path",
+        None,
+        "PORTBOOK_AUDIT_KEY",
+        "File of the key under which records hold digests of arguments, results and claims; "
+        "`portbook audit key` creates one.",
+    ),
+    Setting(
         "store.path",
         "store_path",
         "path",
