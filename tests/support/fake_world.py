@@ -136,6 +136,7 @@ class FakeSink:
         self.records: list[Any] = []
         self.executions: list[Any] = []
         self.intents: list[Any] = []
+        self.bases: list[Any] = []
         self.diary = diary
         self.failure = failure
         self.intent_failure: Exception | None = None
@@ -152,7 +153,7 @@ class FakeSink:
             raise self.mend_failure
 
     def explain(self, basis: bytes) -> None:
-        self._sink.explain(basis)
+        self.bases.append(json.loads(basis))
 
     def intend(self, intent: bytes) -> None:
         self.diary.append("intended")

@@ -115,9 +115,15 @@ def assemble(
         turn=turn,
     )
     checkpoints = None
-    if isinstance(sink, Journal):
+    if isinstance(sink, Journal) and settings.checkpoint_s:
         checkpoints = CheckpointTask(
-            sink, store, settings.log_dir, clock, lambda: pipeline.rules.enclosing.signer, warn
+            sink,
+            store,
+            settings.log_dir,
+            clock,
+            lambda: pipeline.rules.enclosing.signer,
+            warn,
+            interval_s=settings.checkpoint_s,
         )
     on_secret.append(partial(_learn_secrets, pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()

@@ -30,8 +30,10 @@ class CheckpointTask:
         clock: Clock,
         signer: Callable[[], Signer | None],
         warn: Callable[[str], None],
+        *,
+        interval_s: float,
     ) -> None:
-        """Cover what `journal` writes from now on."""
+        """Cover what `journal` writes from now on, every `interval_s` seconds."""
         journal.collect()
         self._journal = journal
         self._store = store
@@ -39,6 +41,7 @@ class CheckpointTask:
         self._clock = clock
         self._signer = signer
         self._warn = warn
+        self._interval_s = interval_s
         self._made: CheckpointMaker | None = None
         self._running: asyncio.Task[None] | None = None
         self._has_warned = False
@@ -55,13 +58,11 @@ class CheckpointTask:
         await self._cover(is_last=True)
 
     async def _run(self) -> None:
-        from portbook.audit.checkpoint_maker import INTERVAL_S  # late: not before it is needed
-
-        await asyncio.sleep(INTERVAL_S)
+        await asyncio.sleep(self._interval_s)
         await self._adopt()
         while True:
             await self._cover()
-            await asyncio.sleep(INTERVAL_S)
+            await asyncio.sleep(self._interval_s)
 
     async def _adopt(self) -> None:
         try:
@@ -93,6 +94,11 @@ class CheckpointTask:
             from portbook.stores.checkpoints import CheckpointStore
 
             self._made = CheckpointMaker(
-                self._journal, CheckpointStore(self._store), self._log_dir, self._clock, self._signer
+                self._journal,
+                CheckpointStore(self._store),
+                self._log_dir,
+                self._clock,
+                self._signer,
+                self._interval_s,
             )
         return self._made

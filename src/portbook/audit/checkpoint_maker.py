@@ -19,10 +19,7 @@ from portbook.clock import Clock, until
 from portbook.provenance.signing import Signer
 from portbook.stores.checkpoints import CheckpointRow, CheckpointStore, PrunedFile, Segment
 
-__all__ = ["INTERVAL_S", "CheckpointMaker", "log_name"]
-
-# How long a record may be covered by none. Each costs one write to the disk, and none is made while idle.
-INTERVAL_S: Final = 3
+__all__ = ["CheckpointMaker", "log_name"]
 
 # The most records of a killed process whose tree is still made: it served longer without a store.
 _MAX_LEFT: Final = 10_000
@@ -43,8 +40,9 @@ class CheckpointMaker:
         log_dir: Path,
         clock: Clock,
         signer: Callable[[], Signer | None],
-        interval_s: float = INTERVAL_S,
+        interval_s: float,
     ) -> None:
+        """Make a checkpoint only where the newest one, of any process, is at least `interval_s` old."""
         self._journal = journal
         self._store = store
         self._log_dir = log_dir
