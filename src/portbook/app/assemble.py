@@ -115,7 +115,8 @@ def assemble(
         turn=turn,
     )
     checkpoints = None
-    if isinstance(sink, Journal) and settings.checkpoint_s:
+    # Not where a store ends with its process: nobody could compare the records with it.
+    if isinstance(sink, Journal) and settings.checkpoint_s and not store.is_memory:
         checkpoints = CheckpointTask(
             sink,
             store,
