@@ -26,12 +26,14 @@ METADATA = ["schemaVersion", "deterministic", "toolId", "promptId"]
 ERROR = ["code", "reason", "stage", "executed", "note", "violations"]
 VIOLATION = ["pointer", "schemaPointer", "keyword", "message"]
 EXECUTION = [
-    "record_version", "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
+    "record_version",
+    "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
     "agent_step", "attempt", "status_code", "latency_ms", "redaction_applied", "decision", "rule", "caller",
     "approval_id", "effect", "basis", "input_bytes", "output_bytes",
 ]  # fmt: skip
 INTENT = [
-    "record_version", "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
+    "record_version",
+    "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
     "agent_step", "attempt", "decision", "rule", "caller", "approval_id", "effect", "basis", "input_bytes",
 ]  # fmt: skip
 
