@@ -5,6 +5,7 @@ Records whose process was killed before it published them are published by the n
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -119,8 +120,9 @@ def _left_in(log_dir: Path, log: str, known: Mapping[tuple[str, str], int]) -> I
     """Yield a segment for each file that nobody writes to and whose last records are not `known`."""
     for stream in (EXECUTION_STREAM, INTENT_STREAM):
         for path in files_in(stream_folder(log_dir, stream)):
-            if not is_written_to(path):
-                yield from _left_of(path, log, stream, known.get((stream, path.name), 0))
+            with contextlib.suppress(FileNotFoundError):  # a different process prunes at the same time
+                if not is_written_to(path):
+                    yield from _left_of(path, log, stream, known.get((stream, path.name), 0))
 
 
 def _left_of(path: Path, log: str, stream: str, known: int) -> Iterator[Segment]:

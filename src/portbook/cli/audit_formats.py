@@ -13,21 +13,10 @@ from portbook.model import JSON, JSONObject
 __all__ = ["COLUMNS", "CsvWriter", "in_a_line", "in_lines"]
 
 COLUMNS: Final = (
-    *(
-        "seq",
-        "prev",
-        "record_version",
-        "timestamp",
-        "session_id",
-        "trace_id",
-        "request_id",
-        "tool_id",
-        "endpoint",
-        "domain",
-    ),
+    *("seq", "prev", "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain"),
     *("method", "agent_step", "attempt", "status_code", "latency_ms", "error_class", "redaction_applied"),
-    *("decision", "rule", "caller", "approval_id", "effect", "basis", "input_bytes", "output_bytes"),
-    *("arguments", "hash"),
+    *("decision", "rule", "caller", "approval_id", "effect", "input_bytes", "output_bytes"),
+    *("arguments", "hash", "record_version", "basis"),
 )
 
 # A spreadsheet runs a cell that begins so as a formula; the last four are full-width forms of the first.

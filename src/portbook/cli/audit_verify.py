@@ -102,7 +102,7 @@ def _of_checkpoints(verdict: CheckpointVerdict, uncovered: int) -> str:
     if verdict.newest is None:
         return "checkpoints: none; nothing but the chain vouches for the newest records"
     signed = f"; signed by {escaped(verdict.signed_by)}" if verdict.signed_by else ""
-    rest = f"; {_count(uncovered, 'newer record')}" if uncovered else ""
+    rest = f"; {_count(uncovered, 'record')} not covered" if uncovered else ""
     return f"checkpoints: whole: newest {verdict.newest} at {verdict.at}{signed}{rest}"
 
 

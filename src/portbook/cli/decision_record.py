@@ -30,10 +30,10 @@ def note_decision(settings: Settings, approval_id: str, decision: str) -> None:
     done, ts = Done(b"null"), clock.now()
     journal = Journal(settings.log_dir, started=ts, run=ids[0][:8].decode(), keep=settings.keep_runs)
     try:
-        if settings.checkpoint_s:
-            journal.collect()
+        journal.collect()
         journal.write(*both_views(call, done, ids, trail, ts.encode(), 0, deterministic=False))
-        _cover(journal, settings, clock)
+        if settings.checkpoint_s:
+            _cover(journal, settings, clock)
     finally:
         journal.close()
 

@@ -143,7 +143,7 @@ class CheckpointStore:
 
 def _publish(connection: Connection, segment: Segment) -> None:
     last = connection.execute(
-        f"SELECT max(last) FROM audit_segment WHERE {_OF_WRITER}",  # noqa: S608 - constant names
+        f"SELECT last FROM audit_segment WHERE {_OF_WRITER} ORDER BY first DESC LIMIT 1",  # noqa: S608 - as above
         (segment.log, segment.stream, segment.file),
     ).get
     if segment.first == (last or 0) + 1:
