@@ -1,8 +1,8 @@
 """What decided a call: the digests of the tool's definition, of the policy and of the rule. Pure: no I/O.
 
 A record holds one digest for all of them, the basis: it is the same for every call of a tool under a policy.
-A line of its own, once in a run, says which digests it is made of. All are public, and anyone can compute
-them again: SHA-256 of RFC 8785's form.
+A line of its own, once in a run, says which digests it is made of. All are plain SHA-256, of what is public:
+anyone who has the same can compute them again.
 """
 
 from __future__ import annotations
