@@ -279,12 +279,13 @@ def test_a_proof_of_one_record_is_verified_without_the_log(shop: Shop, tmp_path:
 
 
 @pytest.mark.covers("002.logging.proof-forged")
-@pytest.mark.parametrize("part", ["record", "path", "segment", "segment_path", "checkpoint"])
-def test_a_proof_that_was_changed_proves_nothing(part: str, shop: Shop, tmp_path: Path) -> None:
-    proof = json.loads(proof_for(shop, tmp_path).read_bytes())
-    text = json.dumps(proof[part])
-    digit = next(at for at, each in enumerate(text) if each in "123456789" and text[at - 1] in "abcdef0")
-    proof[part] = json.loads(text[:digit] + ("1" if text[digit] != "1" else "2") + text[digit + 1 :])
-    (tmp_path / "forged.json").write_text(json.dumps(proof))
-    forged = run("audit", "verify-proof", "forged.json", cwd=tmp_path)
-    assert (forged.code, "proves nothing" in forged.err) == (1, True)
+def test_a_proof_that_was_changed_proves_nothing(shop: Shop, tmp_path: Path) -> None:
+    whole = proof_for(shop, tmp_path).read_bytes()
+    for part in ("record", "checkpoint"):  # tests/audit/test_inclusion_proof.py changes every part
+        proof = json.loads(whole)
+        text = json.dumps(proof[part])
+        digit = next(at for at, each in enumerate(text) if each in "123456789" and text[at - 1] in "abcdef0")
+        proof[part] = json.loads(text[:digit] + ("1" if text[digit] != "1" else "2") + text[digit + 1 :])
+        (tmp_path / "forged.json").write_text(json.dumps(proof))
+        forged = run("audit", "verify-proof", "forged.json", cwd=tmp_path)
+        assert (forged.code, "proves nothing" in forged.err) == (1, True)
