@@ -238,7 +238,7 @@ class Pipeline:
             result = exchange.handler(caller)
             return _sealed(state, result, bytes_of(result))
         row = self._resolve(call, caller, rules)
-        state.tool, state.forms = row.tool, row.forms
+        state.tool, state.forms, state.bases = row.tool, row.forms, row.bases
         if rules.records_arguments and call.input_bytes > LARGE_BYTES:
             return self._cross_large(state, row, caller)
         return self._admit(state, row, caller)

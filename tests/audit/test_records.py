@@ -26,13 +26,15 @@ METADATA = ["schemaVersion", "deterministic", "toolId", "promptId"]
 ERROR = ["code", "reason", "stage", "executed", "note", "violations"]
 VIOLATION = ["pointer", "schemaPointer", "keyword", "message"]
 EXECUTION = [
+    "record_version",
     "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
     "agent_step", "attempt", "status_code", "latency_ms", "redaction_applied", "decision", "rule", "caller",
-    "approval_id", "effect", "input_bytes", "output_bytes",
+    "approval_id", "effect", "basis", "input_bytes", "output_bytes",
 ]  # fmt: skip
 INTENT = [
+    "record_version",
     "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
-    "agent_step", "attempt", "decision", "rule", "caller", "approval_id", "effect", "input_bytes",
+    "agent_step", "attempt", "decision", "rule", "caller", "approval_id", "effect", "basis", "input_bytes",
 ]  # fmt: skip
 
 
@@ -222,7 +224,7 @@ def test_the_record_of_a_withheld_tool_has_the_difference() -> None:
     assert "difference" not in execution(refused)
     refused.difference = {"name": "drop\u202e", "changes": [{"grade": "widened"}]}
     assert execution(refused)["difference"] == refused.difference
-    assert list(execution(refused)) == [*EXECUTION[:12], "error_class", *EXECUTION[12:], "difference"]
+    assert list(execution(refused)) == [*EXECUTION[:13], "error_class", *EXECUTION[13:], "difference"]
 
 
 @pytest.mark.covers("002.log.fields")
@@ -230,6 +232,7 @@ def test_the_execution_record_of_a_success() -> None:
     context = CallerContext(step_id=4, attempt=2, session="s-1")
     record = execution(Done(b'{"hits":"canary-result"}'), a_call(context=context))
     assert record == {
+        "record_version": 2,
         "timestamp": "2026-01-02T03:04:05.678Z",
         "session_id": "s-1",
         "trace_id": "trace-id",
@@ -248,6 +251,7 @@ def test_the_execution_record_of_a_success() -> None:
         "caller": "ada",
         "approval_id": "ticket-1",
         "effect": "write",
+        "basis": None,
         "input_bytes": 27,
         "output_bytes": 24,
     }

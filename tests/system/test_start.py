@@ -143,7 +143,8 @@ def serve_once(
 ) -> tuple[str, str]:
     """Serve a toolset over STDIO for one call; return what it wrote to standard output and standard error."""
     (folder / "start_tools.py").write_text(toolset)
-    (folder / "portbook.toml").write_text("[docs]\nenabled = false\n")
+    # The checkpoint at the end of a run needs the store, and is no part of its start.
+    (folder / "portbook.toml").write_text("[audit]\ncheckpoint_s = 0\n[docs]\nenabled = false\n")
     done = subprocess.run(
         [PORTBOOK[0], *command, "serve", "--stdio", "start_tools.py"],
         input=CONVERSATION,

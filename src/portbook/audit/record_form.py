@@ -62,6 +62,9 @@ class RecordForm:
 # it: their number is limited.
 _KEPT: Final = 512
 
+# The form of execution records and intents. A reader takes one without a version for the first.
+RECORD_VERSION: Final = "2"
+
 # The endpoint, domain and method of a tool that calls no API.
 NO_ROUTE: Final = (None, None, None)
 
@@ -86,6 +89,7 @@ def record_form(
     place: str | None,
     caller: str | None,
     approval: str | None,
+    basis: str | None,
 ) -> RecordForm:
     """Return the form of the records of calls that have all of this in common."""
     identifier = _json_text(None if tool is None else identifier_of(kind, tool))
@@ -119,6 +123,7 @@ def record_form(
         "error": _VALUE,
     }
     about: _Parts = {
+        "record_version": RECORD_VERSION,
         "timestamp": _TEXT,
         "session_id": _safe(session),
         "trace_id": _TEXT,
@@ -134,6 +139,7 @@ def record_form(
         "caller": _json_text(caller),
         "approval_id": _json_text(approval),
         "effect": _json_text(effect),
+        "basis": _json_text(basis),
         "input_bytes": _VALUE,
     }
     how = {**({"output_checked": "false"} if is_unchecked else {}), **confined}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from portbook.audit.basis import Bases
 from portbook.audit.record_form import NO_ROUTE, RecordEnd, RecordForm, record_form, shown_json
 from portbook.errors import Ending, Failed, Refused
 from portbook.model import NO_CONTEXT, Call, Caller, Done, IdBytes, JSONObject, Outcome
@@ -45,6 +46,8 @@ class Trail:
     forms: dict[tuple[str | None, ...], RecordForm] | None = None
     """The forms of earlier records that differ only in this: how the call came in, its method, its caller and
     its session. None where more differs."""
+    bases: Bases | None = None
+    """What decides on calls of the tool."""
 
 
 def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
@@ -80,16 +83,21 @@ def both_views(
     duration_us: int,
     deterministic: bool,
     arguments: JSONObject | None = None,
+    keyed: bytes = b"",
 ) -> tuple[bytes, bytes]:
-    """Return the record of one call, as JSON: as the envelope contract has it, and as the execution log."""
+    """Return the record of one call, as JSON: as the envelope contract has it, and as the execution log.
+
+    `keyed` is the member with the digests under the audit key, where there is one.
+    """
     form, size = _form_of(call, trail, deterministic), b"0"
     if isinstance(outcome, Done):
         size = _DECIMALS[len(outcome.body)]
         end = form.succeeded
-        if trail.is_redacted or arguments is not None:
-            end = form.ended(b"ok", b"200", b"null", b"", _bool(trail.is_redacted), _member_of(arguments))
+        if trail.is_redacted or arguments is not None or keyed:
+            shown = _member_of(arguments) + keyed
+            end = form.ended(b"ok", b"200", b"null", b"", _bool(trail.is_redacted), shown)
     else:
-        end = _failed(form, outcome, trail, arguments)
+        end = _failed(form, outcome, trail, _member_of(arguments) + keyed)
     request, trace, span = ids
     if call.trace is not None:
         trace = _in_quotes(trace)
@@ -101,10 +109,7 @@ def both_views(
     )
 
 
-def _failed(
-    form: RecordForm, ending: Refused | Failed, trail: Trail, arguments: JSONObject | None
-) -> RecordEnd:
-    shown = _member_of(arguments)
+def _failed(form: RecordForm, ending: Refused | Failed, trail: Trail, shown: bytes) -> RecordEnd:
     if ending.difference is not None:
         shown = b',"difference":%b%b' % (shown_json(ending.difference), shown)
     error_class = b'"error_class":"%b",' % ending.reason.value.encode()
@@ -117,14 +122,20 @@ def _bool(value: bool) -> bytes:
 
 
 def intent_view(
-    call: Call, ids: IdBytes, trail: Trail, *, ts: bytes, arguments: JSONObject | None = None
+    call: Call,
+    ids: IdBytes,
+    trail: Trail,
+    *,
+    ts: bytes,
+    arguments: JSONObject | None = None,
+    keyed: bytes = b"",
 ) -> bytes:
     """Return the intent of a call that is about to run, as JSON, so that a crash leaves a trace of it."""
     request, trace, _ = ids
     if call.trace is not None:
         trace = _in_quotes(trace)
     form = _form_of(call, trail, deterministic=False)
-    return form.intent % (ts, trace, request, _DECIMALS[call.input_bytes], _member_of(arguments))
+    return form.intent % (ts, trace, request, _DECIMALS[call.input_bytes], _member_of(arguments) + keyed)
 
 
 class _Decimals(dict[int, bytes]):
@@ -190,6 +201,7 @@ def _made_form(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
         None if decision is None else decision.place,
         None if caller is None else caller.name,
         trail.approval,
+        None if trail.bases is None or decision is None else trail.bases.of(decision),
     )
 
 

@@ -222,6 +222,25 @@ SETTINGS: Final = (
         "Whether execution records hold the redacted arguments.",
     ),
     Setting(
+        "audit.checkpoint_s",
+        "checkpoint_s",
+        "whole",
+        3,
+        None,
+        "How many seconds records wait for a checkpoint in the store, at most; 0 makes none.",
+        0,
+        3600,
+    ),
+    Setting(
+        "audit.key",
+        "audit_key",
+        "path",
+        None,
+        "PORTBOOK_AUDIT_KEY",
+        "File of the key under which records hold digests of arguments, results and claims; "
+        "`portbook audit key` creates one.",
+    ),
+    Setting(
         "store.path",
         "store_path",
         "path",

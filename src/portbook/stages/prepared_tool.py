@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from portbook.audit.basis import Bases
 from portbook.audit.record_form import RecordForm
 from portbook.model import Identity, Run, Start, read_only
 from portbook.policy import Decision, Policy, ToolPolicy
@@ -37,6 +38,8 @@ class PreparedTool:
     """What an executor gets about every call of a function that takes no `Context`; else each has its own."""
     forms: dict[tuple[str | None, ...], RecordForm] | None
     """The forms of its records; None where decisions differ, which are part of them."""
+    bases: Bases
+    """What decides on its calls, for their records."""
 
     @classmethod
     def of(cls, tool: Tool, policy: Policy, default_ms: int, start: Start) -> PreparedTool:
@@ -54,4 +57,5 @@ class PreparedTool:
             spec.switch,
             Run(timeout_ms, _NOBODY) if is_plain else None,
             None if own.constant is None else {},
+            Bases(tool, policy),
         )

@@ -6,8 +6,10 @@ with effects does not begin before its intent is written. With `on_failure = "wa
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
+from portbook.audit.basis import Bases
 from portbook.audit.records import both_views, intent_view, without_secrets
 from portbook.clock import Clock
 from portbook.stages.audit_failure import AuditFailure
@@ -83,7 +85,10 @@ class Recorder:
         redactor = state.redactor
         noted = state.call if redactor is None else without_secrets(state.call, state, redactor)
         arguments = state.shown() if state.rules.records_arguments else None
-        intent = intent_view(noted, state.ids, state, ts=self._clock.now().encode(), arguments=arguments)
+        key = state.rules.audit_key
+        keyed = b"" if key is None else key.members(state.call, state.ids[0])
+        ts = self._clock.now().encode()
+        intent = intent_view(noted, state.ids, state, ts=ts, arguments=arguments, keyed=keyed)
         try:
             self._sink.intend(intent)
         except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
@@ -94,6 +99,9 @@ class Recorder:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
         call, outcome, redactor, arguments = state.call, state.outcome, state.in_force.rules.redactor, None
         assert outcome is not None
+        key, keyed = state.rules.audit_key, b""
+        if key is not None:
+            keyed = key.members(call, state.ids[0], outcome)
         if redactor is not None:
             call = without_secrets(call, state, redactor)
         if state.tool is not None:
@@ -110,10 +118,23 @@ class Recorder:
             state.duration_us,
             self._deterministic,
             arguments,
+            keyed,
         )
+        if state.bases is not None and state.bases.fresh:
+            self._explain(state.bases)
         self._held.append((state, views))
         if not (is_held or self._is_holding):
             self.flush()
+
+    def _explain(self, bases: Bases) -> None:
+        """Write what new bases are made of; those that cannot be written wait for the next record.
+
+        Nothing depends on it: a basis can be computed again from what it is made of.
+        """
+        with contextlib.suppress(OSError):
+            while bases.fresh:
+                self._sink.explain(bases.fresh[-1].as_line())
+                bases.fresh.pop()
 
     def flush(self) -> None:
         """Write the records that are held. A call whose record cannot be written ends without a result."""

@@ -15,6 +15,7 @@ from portbook.stages.prepared_tool import PreparedTool
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
+    from portbook.audit.keyed_digests import AuditKey
     from portbook.settings import Settings
 
 __all__ = ["InForce", "Rules"]
@@ -36,6 +37,8 @@ class Rules:
     on_audit_failure: Literal["refuse", "warn"] = "refuse"
     records_arguments: bool = False
     """Whether execution records hold the redacted arguments."""
+    audit_key: AuditKey | None = None
+    """Makes digests of arguments, results and claims for the records; None where they have none."""
     timeout_ms: int = 30_000
     """The deadline of a tool that does not set its own."""
     settings: Settings | None = None
