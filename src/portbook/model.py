@@ -12,6 +12,7 @@ from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "JSON",
+    "NOBODY",
     "NO_CONTEXT",
     "NO_WISH",
     "Answer",
@@ -173,6 +174,10 @@ class Identity(NamedTuple):
     def written(self) -> IdBytes:
         """Return the ids as bytes."""
         return self.request.encode(), self.trace.encode(), self.span.encode()
+
+
+# Of a call whose function cannot ask for its ids.
+NOBODY: Final = Identity("", "", "")
 
 
 @dataclass_transform(frozen_default=True)

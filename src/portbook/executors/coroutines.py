@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from portbook.errors import Failed, Reason
 from portbook.exception_place import ToolExit
-from portbook.executors.eager_task import swap_current_task
+from portbook.executors.eager_task import current_task_of, enter_task, leave_task
 from portbook.executors.reusable_task import ReusableTask
-from portbook.model import InputNeeded
+from portbook.model import NOBODY, InputNeeded, JSONObject, Run, Start
 
 __all__ = ["Coroutines"]
 
@@ -37,48 +37,65 @@ class Coroutines:
         """Return whether an abandoned coroutine still runs, because it ignores cancellation."""
         return bool(self._strays)
 
-    def run(
+    def starter(
         self,
-        coroutine: Coroutine[Any, Any, Any],
-        timeout_s: float,
-        is_waiting: Callable[[], bool] | None = None,
-    ) -> Any | Coroutine[Any, Any, Any]:
-        """Return the result of `coroutine`, or a coroutine that waits for it.
+        begin: Callable[[JSONObject], Coroutine[Any, Any, Any]],
+        begin_within: Callable[[Run, JSONObject], Coroutine[Any, Any, Any]] | None = None,
+        is_waiting: Callable[[Run], bool] | None = None,
+    ) -> Start:
+        """Return what runs the coroutines that `begin` returns: their result, or what waits for it.
 
-        The deadline is suspended while it `is_waiting` for its caller.
+        With `begin_within`, the run of the call is an argument, too. The deadline is suspended while the
+        coroutine `is_waiting` for its caller.
 
-        Raises `Failed` where it does not end in time, and any exception of the coroutine.
+        It raises `Failed` where a coroutine does not end in time, and any exception of it.
         """
-        loop, idle = get_running_loop(), self._idle
-        reusable = idle.pop() if idle else None
-        # Its last coroutine may have changed its context: then it is not used again.
-        if reusable is None or reusable.loop is not loop or not _is_same(reusable.context, copy_context()):
-            reusable = ReusableTask(loop)
-        # The first step, as if the task took it. Here, because each function that a StopIteration passes
-        # through costs as much as the rest of this one.
-        around = swap_current_task(loop, reusable.task)
-        try:
-            waiting_for = reusable.context.run(coroutine.send, None)
-        except StopIteration as ended:
+        idle = self._idle
+
+        def start(arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
+            coroutine = begin(arguments) if begin_within is None else begin_within(run, arguments)
+            loop = get_running_loop()
+            reusable = idle.pop() if idle else None
+            if reusable is None or reusable.loop is not loop or not _is_unchanged(reusable.context):
+                reusable = ReusableTask(loop)
+            # The first step, as if the task took it.
+            around = current_task_of(loop)
+            enter_task(loop, reusable.task)
+            try:
+                waiting_for = reusable.context.run(reusable.step, coroutine)
+            except (Exception, InputNeeded):
+                raise
+            except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
+                raise ToolExit(error) from None
+            finally:
+                if around is None:
+                    leave_task(loop)
+                else:
+                    enter_task(loop, around)
+            if waiting_for is not reusable:
+                return self._wait(reusable.run_on(waiting_for), run, is_waiting)
             if reusable.task.cancelling():
-                raise ToolExit(asyncio.CancelledError()) from None
+                raise ToolExit(asyncio.CancelledError())
+            result, reusable.result = reusable.result, None
             if len(idle) < _MAX_IDLE:
                 idle.append(reusable)
-            return ended.value
-        except (Exception, InputNeeded):
-            raise
-        except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
-            raise ToolExit(error) from None
-        finally:
-            swap_current_task(loop, around)
-        return self._wait(reusable.run_on(coroutine, waiting_for), timeout_s, is_waiting)
+            return result
+
+        return start
+
+    def run(
+        self, coroutine: Coroutine[Any, Any, Any], timeout_s: float
+    ) -> Any | Coroutine[Any, Any, Any]:
+        """Run a single coroutine."""
+        return self.starter(lambda _: coroutine)({}, Run(round(timeout_s * 1000), NOBODY))
 
     async def _wait(
-        self, task: asyncio.Task[Any], timeout_s: float, is_waiting: Callable[[], bool] | None
+        self, task: asyncio.Task[Any], run: Run, is_waiting: Callable[[Run], bool] | None
     ) -> Any:
+        timeout_s = run.timeout_ms / 1000
         try:
             await asyncio.wait((task,), timeout=timeout_s)
-            while not task.done() and is_waiting is not None and is_waiting():
+            while not task.done() and is_waiting is not None and is_waiting(run):
                 await asyncio.wait((task,), timeout=timeout_s)
         finally:
             if not task.done():
@@ -104,9 +121,12 @@ class Coroutines:
             task.exception()  # retrieved, so that the loop does not log it
 
 
-def _is_same(one: Context, other: Context) -> bool:
-    """Return whether two contexts hold the same: one step nearly always, as they share their parts."""
+def _is_unchanged(context: Context) -> bool:
+    """Return whether a context still holds what the one around it does; its last coroutine may have changed it.
+
+    One step nearly always, as they share their parts.
+    """
     try:
-        return one == other
+        return context == copy_context()
     except Exception:  # noqa: BLE001 - a value that cannot be compared was changed
         return False

@@ -40,24 +40,13 @@ class PythonExecutor:
         assert function is not None
         takes_context = spec.takes_context
         if spec.is_async:
-            return self._in_task(function, takes_context=takes_context)
+            within = partial(_within, function) if takes_context else None
+            return self._tasks.starter(function, within, _is_waiting)
         if spec.is_inline:
             return _inline(function, takes_context=takes_context)
         return self._in_thread(function, takes_context=takes_context)
 
     # Functions, and not partial ones: Python calls those in half the steps.
-
-    def _in_task(self, function: _Function, *, takes_context: bool) -> Start:
-        run_task = self._tasks.run
-
-        def start(arguments: JSONObject, run: Run) -> Any:
-            return run_task(function(arguments), run.timeout_ms / 1000)
-
-        def start_with_context(arguments: JSONObject, run: Run) -> Any:
-            within = _within(run, function, arguments)
-            return run_task(within, run.timeout_ms / 1000, partial(_is_waiting, run))
-
-        return start_with_context if takes_context else start
 
     def _in_thread(self, function: _Function, *, takes_context: bool) -> Start:
         run_in_thread = self._workers.run
@@ -94,7 +83,7 @@ def _with_context(function: _Function, run: Run) -> _Function:
     return wrapped
 
 
-async def _within(run: Run, function: _Function, arguments: JSONObject) -> Any:
+async def _within(function: _Function, run: Run, arguments: JSONObject) -> Any:
     running.set(run)  # in the context of the task, which ends with it
     return await function(arguments)
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from portbook.audit.record_form import RecordForm
-from portbook.model import Identity, Run, Start, read_only
+from portbook.audit.record_form import RecordForms
+from portbook.model import NOBODY, Run, Start, read_only
 from portbook.policy import Decision, Policy, ToolPolicy
 from portbook.stages.deadline import timeout_ms_of
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
 
 __all__ = ["PreparedTool"]
-
-# Of a call whose function cannot ask for its ids.
-_NOBODY: Final = Identity("", "", "")
 
 
 @read_only
@@ -35,7 +30,7 @@ class PreparedTool:
     """Tells whether the tool is served at the moment, where that can change."""
     run: Run | None
     """What an executor gets about every call of a function that takes no `Context`; else each has its own."""
-    forms: dict[tuple[str | None, ...], RecordForm] | None
+    forms: RecordForms | None
     """The forms of its records; None where decisions differ, which are part of them."""
 
     @classmethod
@@ -52,6 +47,6 @@ class PreparedTool:
             timeout_ms,
             spec.effect is not Effect.READ,
             spec.switch,
-            Run(timeout_ms, _NOBODY) if is_plain else None,
-            None if own.constant is None else {},
+            Run(timeout_ms, NOBODY) if is_plain else None,
+            None if own.constant is None else RecordForms(),
         )
