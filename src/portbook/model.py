@@ -221,7 +221,8 @@ class CallerContext(NamedTuple):
 NO_CONTEXT: Final = CallerContext()
 
 
-class Caller(NamedTuple):
+@read_only
+class Caller:
     """The authenticated caller: the name of its key, and the tools that the key may use."""
 
     name: str

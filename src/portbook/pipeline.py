@@ -117,6 +117,7 @@ class Pipeline:
         self._clock = clock
         self._tick = clock.tick
         self._ids = ids
+        self._is_deterministic = ids.deterministic
         self._warn = warn
         self._on_fault = on_fault
         self._off_loop = off_loop or AtOnce()
@@ -165,22 +166,22 @@ class Pipeline:
         Where it has to wait, return a coroutine that runs the rest. It has to be stepped at once, so that it
         also ends, and is recorded, where it is closed before its task runs.
         """
-        started, call = self._tick(), exchange.call
-        is_named = self._ids.deterministic or call.trace is not None
+        started = self._tick()
+        is_named = self._is_deterministic or exchange.call.trace is not None
         ids = self._name(exchange) if is_named else self._ids.name(b"")
         state = CallState(exchange, self._in_force, ids, started)
         try:
             crossed = self._cross(state)
+            if type(crossed) is not Done:
+                return self._wait(state, cast("Coroutine[Any, Any, Done]", crossed))
+            state.outcome = crossed
         except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
             state.outcome = self._outcome_of(error, state)
         except BaseException:  # the process is about to end
-            self._ended(state)
+            self._end_cancelled(state)
             raise
-        else:
-            if not isinstance(crossed, Done):
-                return self._wait(state, crossed)
-            state.outcome = crossed
-        return self._ended(state)
+        self.recorder.record(state)
+        return state
 
     async def _wait(self, state: CallState, crossing: Coroutine[Any, Any, Done]) -> CallState:
         """Run the rest of a call that has to wait."""
@@ -190,10 +191,10 @@ class Pipeline:
             except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
                 state.outcome = self._outcome_of(error, state)
         except BaseException:  # a cancelled call leaves through here, and is recorded like any other
-            self._ended(state)
+            self._end_cancelled(state)
             self.recorder.flush()
             raise
-        self._ended(state, is_held=True)
+        self.recorder.record(state, is_held=True)
         if self._turn is None:
             self.recorder.flush()
         else:
@@ -214,13 +215,10 @@ class Pipeline:
                 return _cut_short(Reason.INTERNAL, state, place_of(fault))
         return outcome
 
-    def _ended(self, state: CallState, *, is_held: bool = False) -> CallState:
-        """Record how a call ended; without an outcome, it was cancelled."""
-        state.duration_us = round((self._tick() - state.started) * 1_000_000)
-        if state.outcome is None:
-            state.outcome = _cut_short(Reason.CANCELLED, state)
-        self.recorder.record(state, is_held=is_held)
-        return state
+    def _end_cancelled(self, state: CallState) -> None:
+        """Record a call that ended without an outcome."""
+        state.outcome = _cut_short(Reason.CANCELLED, state)
+        self.recorder.record(state)
 
     def _cross(self, state: CallState) -> Done | Coroutine[Any, Any, Done]:
         call, rules, exchange = state.call, state.rules, state.exchange
@@ -230,25 +228,46 @@ class Pipeline:
             self.recorder.require(rules)
         if exchange.act is not None:
             return self._operate(state, exchange.act)
-        try:
-            state.caller = caller = rules.callers.identify(call.arrival.key)
-        except OSError as error:
-            raise unusable(error, self._warn) from None
+        caller = rules.callers.without_key if call.arrival.key is None else None
+        state.caller = caller = caller or self._identify(rules, call.arrival.key)
         if exchange.handler is not None:
             result = exchange.handler(caller)
             return _sealed(state, result, bytes_of(result))
-        row = self._resolve(call, caller, rules)
+        row = None if call.tool is None else rules.prepared[call.kind].get(call.tool)
+        if row is None or row.switch is not None or "*" not in caller.tools:
+            row = self._resolve(call, caller, rules)
         state.tool, state.forms = row.tool, row.forms
-        if rules.records_arguments and call.input_bytes > LARGE_BYTES:
-            return self._cross_large(state, row, caller)
-        return self._admit(state, row, caller)
+        if not row.is_settled:
+            return self._admit(state, row, caller)
+        state.decision = row.decision
+        if not row.accepts(call.arguments):
+            raise _bad_arguments(row.tool, call)
+        return self._perform(state, row)
 
-    async def _cross_large(self, state: CallState, row: PreparedTool, caller: Caller) -> Done:
-        """Redact large arguments off the loop, for the record; then admit the call."""
-        await self._off_loop.run(state.shown)
-        return await _settled(self._admit(state, row, caller))
+    def _identify(self, rules: Rules, key: str | None) -> Caller:
+        """Return the caller of a key.
+
+        Raises `Refused` where it has none, and where the keys cannot be read.
+        """
+        try:
+            return rules.callers.identify(key)
+        except OSError as error:
+            raise unusable(error, self._warn) from None
 
     def _admit(self, state: CallState, row: PreparedTool, caller: Caller) -> Done | Coroutine[Any, Any, Done]:
+        """Admit a call that is decided on its own."""
+        if state.rules.records_arguments and state.call.input_bytes > LARGE_BYTES:
+            return self._decide_large(state, row, caller)
+        return self._decide(state, row, caller)
+
+    async def _decide_large(self, state: CallState, row: PreparedTool, caller: Caller) -> Done:
+        """Redact large arguments off the loop, for the record; then decide."""
+        await self._off_loop.run(state.shown)
+        return await _settled(self._decide(state, row, caller))
+
+    def _decide(
+        self, state: CallState, row: PreparedTool, caller: Caller
+    ) -> Done | Coroutine[Any, Any, Done]:
         """Decide, check the arguments, and run the tool, once it is approved."""
         call, rules, tool = state.call, state.rules, row.tool
         state.decision = decision = row.decision or row.policy.decide(_subject(state, tool, caller))
@@ -257,8 +276,8 @@ class Pipeline:
             raise Refused(decision.reason, details={"rule": decision.rule})
         if rules.rates.per_minute is not None:
             self._require_rate(caller, rules)
-        if not tool.input.accepts(call.arguments):
-            raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
+        if not row.accepts(call.arguments):
+            raise _bad_arguments(tool, call)
         if decision.action is _ALLOW:
             return self._perform(state, row)
         return self._approve(state, row, decision, caller)
@@ -294,10 +313,7 @@ class Pipeline:
         Raises `Refused` if they have.
         """
         rules = self._in_force.rules
-        try:
-            caller = rules.callers.identify(state.call.arrival.key)
-        except OSError as error:
-            raise unusable(error, self._warn) from None
+        caller = self._identify(rules, state.call.arrival.key)
         is_same = rules.policy.digest == state.rules.policy.digest
         if not is_same or not matches(caller.tools, tool.spec.name):
             raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
@@ -318,13 +334,14 @@ class Pipeline:
         if row.has_intent:
             self.recorder.intend(state)
         state.has_begun = True
-        run = row.run or self._run_of(state, row)
         try:
-            result = row.start(state.call.arguments, run)
+            result = row.start(state.call.arguments, row.run or self._run_of(state, row))
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
             return self._fail(error, state, row.tool)
-        if isinstance(result, CoroutineType):
+        if type(result) is CoroutineType:
             return self._perform_waiting(state, row.tool, cast("Coroutine[Any, Any, Any]", result))
+        if row.run is None:  # else it had no way to report anything
+            state.exchange.send_reports()
         return self._returned(state, row.tool, result)
 
     async def _perform_waiting(
@@ -335,6 +352,7 @@ class Pipeline:
             result = await executing
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
             return await self._fail(error, state, tool)
+        state.exchange.send_reports()
         rest = self._returned(state, tool, result)
         del result  # a large one waits for its turn as bytes alone
         return await _settled(rest)
@@ -377,7 +395,6 @@ class Pipeline:
 
     def _returned(self, state: CallState, tool: Tool, result: Any) -> Done | Coroutine[Any, Any, Done]:
         """Check, redact and seal what the tool returned; what takes long is done off the loop."""
-        state.exchange.send_reports()
         body = bytes_of(result)
         if len(body) <= LARGE_BYTES:
             return self._finished(state, tool, result, body)
@@ -414,7 +431,7 @@ class Pipeline:
         name, kind = call.tool, call.kind
         if name is None or not ("*" in caller.tools or matches(caller.tools, name)):
             raise Refused(_UNKNOWN[kind])  # a tool that the caller may not see counts as unknown
-        row = rules.prepared.get((kind, name))
+        row = rules.prepared[kind].get(name)
         if row is None or (row.switch is not None and not row.switch.is_on):
             tool = self._catalog.find(name, kind)  # perhaps a new one, in place of one that was switched off
             if tool is None:
@@ -490,6 +507,10 @@ def _subject(state: CallState, tool: Tool, caller: Caller) -> PolicyInput:
         attempt=call.context.attempt,
         session=state.session,
     )
+
+
+def _bad_arguments(tool: Tool, call: Call) -> Refused:
+    return Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
 
 
 def _require_runnable(tool: Tool, call: Call) -> None:

@@ -76,6 +76,10 @@ class RecordForms:
         self.method: str | None = ""
         self.form: RecordForm | None = None
 
+    def __len__(self) -> int:
+        """Return how many are kept."""
+        return len(self._kept)
+
     def find(self, call: Call, caller: Caller, make: Callable[[], RecordForm]) -> RecordForm:
         """Return the form of the records of calls like this one, made with the first of them."""
         arrival, method, contract = call.arrival, call.method, call.contract

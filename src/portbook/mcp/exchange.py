@@ -78,13 +78,11 @@ class McpExchange(Exchange):
         "_link",
         "_loop",
         "_parts",
-        "handler",
         "identifier",
         "is_over",
         "method",
         "outlet",
         "params",
-        "report",
         "revision",
     )
 
@@ -110,7 +108,7 @@ class McpExchange(Exchange):
         self.identifier = identifier
         self._carried = carried
         self.handler = handler
-        self.report = None
+        self.act = self.report = None
         self._client: LiveClient | RoundClient | TaskClient | None = None
         self.outlet: Outlet | None = None
         """The way to the client while the call runs, once something used it."""

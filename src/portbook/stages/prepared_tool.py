@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from portbook.audit.record_form import RecordForms
-from portbook.model import NOBODY, Run, Start, read_only
-from portbook.policy import Decision, Policy, ToolPolicy
+from portbook.model import NOBODY, JSONObject, Run, Start, read_only
+from portbook.policy import Action, Decision, Policy, ToolPolicy
 from portbook.stages.deadline import timeout_ms_of
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
@@ -30,12 +32,21 @@ class PreparedTool:
     """Tells whether the tool is served at the moment, where that can change."""
     run: Run | None
     """What an executor gets about every call of a function that takes no `Context`; else each has its own."""
+    is_settled: bool
+    """Whether every call is allowed that its input schema allows: no rate and no arguments have to be seen."""
+    accepts: Callable[[JSONObject], bool]
+    """Returns whether the input schema allows the arguments."""
     forms: RecordForms | None
     """The forms of its records; None where decisions differ, which are part of them."""
 
     @classmethod
-    def of(cls, tool: Tool, policy: Policy, default_ms: int, start: Start) -> PreparedTool:
-        """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own."""
+    def of(
+        cls, tool: Tool, policy: Policy, default_ms: int, start: Start, *, is_watched: bool = False
+    ) -> PreparedTool:
+        """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own.
+
+        Calls are `is_watched` where they are counted, or their arguments recorded.
+        """
         spec, own = tool.spec, ToolPolicy.of(policy, tool.spec)
         timeout_ms = timeout_ms_of(tool, policy, default_ms)
         is_plain = spec.operation is None and spec.upstream is None and not spec.takes_context
@@ -48,5 +59,7 @@ class PreparedTool:
             spec.effect is not Effect.READ,
             spec.switch,
             Run(timeout_ms, NOBODY) if is_plain else None,
+            own.constant is not None and own.constant.action is Action.ALLOW and not is_watched,
+            tool.input.accepts,
             None if own.constant is None else RecordForms(),
         )
