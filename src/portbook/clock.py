@@ -42,21 +42,15 @@ class SystemClock:
             within = millisecond % 1000
             self._begin = millisecond - within
             self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(millisecond // 1000))
-        return self._prefix + _ENDS[within]
+        return self._prefix + _TENTHS[within // 100] + _ENDS[within % 100]  # a quarter of formatting
 
     tick = staticmethod(time.perf_counter)
     """Returns the seconds of a monotonic clock."""
 
 
-class _Ends(dict[int, str]):
-    """How timestamps end, by their millisecond: finding one takes a tenth of the time of writing it."""
-
-    def __missing__(self, millisecond: int) -> str:
-        written = self[millisecond] = f"{millisecond:03}Z"
-        return written
-
-
-_ENDS: Final = _Ends()
+# The first digit of a millisecond, and how a timestamp goes on after it.
+_TENTHS: Final = "0123456789"
+_ENDS: Final = tuple(str(100 + number)[1:] + "Z" for number in range(100))
 
 
 def later(now: str, seconds: float) -> str:

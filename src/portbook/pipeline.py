@@ -234,7 +234,7 @@ class Pipeline:
             result = exchange.handler(caller)
             return _sealed(state, result, bytes_of(result))
         row = None if call.tool is None else rules.prepared[call.kind].get(call.tool)
-        if row is None or row.switch is not None or "*" not in caller.tools:
+        if row is None or "*" not in caller.tools or not (row.switch is None or row.switch.is_on):
             row = self._resolve(call, caller, rules)
         state.tool, state.forms = row.tool, row.forms
         if not row.is_settled:

@@ -154,13 +154,20 @@ class McpConnection:
         if "method" not in message and self._client_requests.settle(message):
             return Work(_nothing())
         try:
-            exchange = self._official.read(message, served, identifier, arrival, link, tight_bytes)
+            exchange = self._official.read(
+                message, method, params, served, identifier, arrival, link, tight_bytes
+            )
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
         flaw, key = exchange.call.flaw, message.get("id")
         if flaw is None and key is not None:
-            return self._take_request(exchange, cast("Key", key))  # as the schema requires
+            key = cast("Key", key)  # as the schema requires
+            # Nothing is asked of a call beside which none runs, in a revision that has no tasks of its own.
+            is_plain = exchange.handler is None and exchange.revision.has_handshake
+            if self._running or not is_plain or "task" in exchange.params:
+                return self._take_request(exchange, key)
+            return self._answer(exchange, key)
         if flaw is not None and self._is_unclaimed(message):
             exchange.call = unread(message, arrival, flaw)
         if nobody_waits(message):

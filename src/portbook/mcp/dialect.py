@@ -139,6 +139,8 @@ class McpDialect:
     def read(
         self,
         message: JSONObject,
+        method: JSON,
+        params: JSON,
         served: ServedMethod | None,
         identifier: Id,
         arrival: Arrival,
@@ -150,8 +152,7 @@ class McpDialect:
         `served` is its method, where that was served before, and `tight_bytes` its length, where it was
         written as we write JSON.
         """
-        method, params, revision = message.get("method"), message.get("params"), link.session.revision
-        headers, flaw, meta = arrival.headers, None, _NO_META
+        headers, flaw, meta, revision = arrival.headers, None, _NO_META, link.session.revision
         if type(method) is not str:
             method = ""
         if type(params) is not dict:

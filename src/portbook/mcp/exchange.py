@@ -8,7 +8,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from portbook.canonical import fingerprint, json_bytes, rewritten_bytes
 from portbook.dialects.exchange import Exchange
@@ -34,6 +34,7 @@ from portbook.model import (
     JSONObject,
     Outcome,
     Resumption,
+    read_only,
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.headers import refuse_params
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
 
-class ClientLink(NamedTuple):
+@read_only
+class ClientLink:
     """What is known of the client that sent a request, and the way to it before the answer."""
 
     session: Session
