@@ -1,4 +1,4 @@
-"""Runs the command line of Portbook without the bounds on time: how long a batch is, when files are looked at.
+"""Runs the command line of Portbook without bounds on time: how long a batch is, when files are looked at.
 
 For callgrind, which takes fifty times as long: what is a batch otherwise would be one call there, and what
 happens once a second would happen every few calls.

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "serve_until_done"]
 
-# How many new objects the collector lets come together before it looks for cycles among them. A batch of calls
-# holds a thousand until it is answered: with Python's 700, it would look at every batch, and find none.
+# How many new objects the collector lets come together before it looks for cycles among them. A batch of
+# calls holds a thousand until it is answered: with Python's 700, it would look at every batch in vain.
 _YOUNG: Final = 10_000
 
 

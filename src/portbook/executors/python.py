@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from portbook.exception_place import ToolExit
 from portbook.executors.coroutines import Coroutines
@@ -16,6 +16,7 @@ from portbook.tools.context import running
 __all__ = ["PythonExecutor"]
 
 _Function: TypeAlias = Callable[[JSONObject], Any]
+_Begin: TypeAlias = Callable[[JSONObject], Coroutine[Any, Any, Any]]
 
 
 class PythonExecutor:
@@ -41,7 +42,7 @@ class PythonExecutor:
         takes_context = spec.takes_context
         if spec.is_async:
             within = partial(_within, function) if takes_context else None
-            return self._tasks.starter(function, within, _is_waiting)
+            return self._tasks.starter(cast("_Begin", function), within, _is_waiting)
         if spec.is_inline:
             return _inline(function, takes_context=takes_context)
         return self._in_thread(function, takes_context=takes_context)

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import context_of, controls_of
@@ -34,6 +34,7 @@ from portbook.model import (
     NO_WISH,
     Arrival,
     Call,
+    Caller,
     CallerContext,
     EnvelopeRequest,
     JSONObject,
@@ -74,19 +75,25 @@ _GOVERNED: Final[dict[str, Kind]] = {
 _ROUNDS: Final = frozenset({"tool", "resource", "prompt"})
 _CARRY: Final = frozenset({"inputResponses", "requestState"})
 
-# The members of a request that has params, those of the params of most calls, and all that is around the id, the
-# name and the arguments in such a call: in a message that was written as we write JSON, the rest is arguments.
+# The members of a request with params, and those of the params of most calls. The bytes around the id, the
+# name and the arguments of such a call: where it is written as we write JSON, all others are arguments.
 _MEMBERS: Final = 4
 _NAME_AND_ARGUMENTS: Final = 2
-_AROUND: Final = len(
-    b'{"jsonrpc":"2.0","id":,"method":"tools/call","params":{"name":"","arguments":}}'
-)
+_AROUND: Final = len(b'{"jsonrpc":"2.0","id":,"method":"tools/call","params":{"name":"","arguments":}}')
 
-# What a request says beside its call: about its caller and its trace; its approval, and how long to wait for one;
-# its wishes for an envelope; what it carries from earlier rounds; and what is wrong with that.
-_Claims: TypeAlias = (
-    "tuple[CallerContext, str | None, str | None, int, EnvelopeRequest | None, Carried | None, Refused | None]"
-)
+
+class _Claims(NamedTuple):
+    """What a request says beside its call."""
+
+    context: CallerContext
+    trace: str | None
+    approval: str | None
+    wait_ms: int
+    wish: EnvelopeRequest | None
+    carried: Carried | None
+    """What it carries from earlier rounds."""
+    flaw: Refused | None
+    """What is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -153,8 +160,7 @@ class McpDialect:
         written as we write JSON.
         """
         headers, flaw, meta, revision = arrival.headers, None, _NO_META, link.session.revision
-        if type(method) is not str:
-            method = ""
+        method = method if type(method) is str else ""
         if type(params) is not dict:
             params = {}
         elif "_meta" in params and type(given := params["_meta"]) is dict:
@@ -170,20 +176,18 @@ class McpDialect:
             or (len(message) != _MEMBERS and ("result" in message or "error" in message))
             or (not params and "params" not in message)
         ):
-            revision, flaw = self._examine(message, method, meta, identifier, link.session, headers)
-            if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
-                identifier = _UNUSABLE  # an answer may not repeat an invalid id
+            revision, flaw, identifier = self._examine(message, method, meta, identifier, link, headers)
         kind = _GOVERNED.get(method) if served is None else served.kind
         name, arguments = params.get("name"), params.get("arguments")
-        tool, size = self._by_any_name.get(name) if kind == "tool" and type(name) is str else None, None
+        tool = self._by_any_name.get(name) if kind == "tool" and type(name) is str else None
         if tool is not None and type(arguments) is dict:
             called = tool.spec.name
-            if tight_bytes and called == name and flaw is None:
-                if len(params) == _NAME_AND_ARGUMENTS and len(message) == _MEMBERS:
-                    size = tight_bytes - _AROUND - len(identifier.token) - len(called)
         else:
-            called, arguments = self._named(kind, params)
-        if size is None:
+            (called, arguments), tight_bytes = self._named(kind, params), 0
+        is_usual = len(params) == _NAME_AND_ARGUMENTS and len(message) == _MEMBERS
+        if tight_bytes and is_usual and flaw is None and called is not None and called == name:
+            size = tight_bytes - _AROUND - len(identifier.token) - len(called)
+        else:
             size = 0 if kind is None else len(rewritten_bytes(arguments))
         if kind == "tool" and called is not None and called != name:
             params = {**params, "name": called}  # the same call, whichever of its names the tool is called by
@@ -211,13 +215,21 @@ class McpDialect:
             kind or "tool",
             wish,
         )
-        answer = None
-        if kind is None and (handler := self._handler_of(method, revision)) is not None:
-            answer = partial(handler, Asked(params, revision, link.session, fingerprint(arrival.key)))
-        exchange = McpExchange(call, self._parts, link, method, params, revision, identifier, carried, answer)
+        exchange = McpExchange(call, self._parts, link, method, params, revision, identifier, carried)
+        if kind is None:
+            exchange.handler = self._answerer(method, params, revision, link.session, arrival)
         if meta and (token := meta.get("progressToken")) is not None:
             exchange.report_under(token)
         return exchange
+
+    def _answerer(
+        self, method: str, params: JSONObject, revision: Revision, session: Session, arrival: Arrival
+    ) -> Callable[[Caller], JSON] | None:
+        """Return what answers a request that runs no tool."""
+        handler = self._handler_of(method, revision)
+        if handler is None:
+            return None
+        return partial(handler, Asked(params, revision, session, fingerprint(arrival.key)))
 
     def _claims(
         self,
@@ -243,7 +255,8 @@ class McpDialect:
                 approval = approval or carried.approval
             except Refused as refusal:
                 flaw = refusal
-        return context, _trace(meta, arrival), approval, controls.wait_ms, wish, carried, flaw
+        trace = _trace(meta, arrival)
+        return _Claims(context, trace, approval, controls.wait_ms, wish, carried, flaw)
 
     def _examine(
         self,
@@ -251,13 +264,15 @@ class McpDialect:
         method: str,
         meta: JSONObject,
         identifier: Id,
-        session: Session,
+        link: ClientLink,
         headers: Mapping[str, str] | None,
-    ) -> tuple[Revision, Refused | None]:
-        """Return the revision of a message, and its first flaw."""
-        revision, refusal = revision_of(message, session, headers)
+    ) -> tuple[Revision, Refused | None, Id]:
+        """Return the revision of a message, its first flaw, and the id that an answer may repeat."""
+        revision, refusal = revision_of(message, link.session, headers)
         flaw = refuse_structure(message, identifier) or refusal
-        return revision, flaw or self._refuse(message, method, meta, revision, session, headers)
+        flaw = flaw or self._refuse(message, method, meta, revision, link.session, headers)
+        is_usable = flaw is None or all(finding.pointer != "/id" for finding in flaw.findings)
+        return revision, flaw, identifier if is_usable else _UNUSABLE
 
     def _refuse(
         self,

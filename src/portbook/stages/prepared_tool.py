@@ -33,7 +33,7 @@ class PreparedTool:
     run: Run | None
     """What an executor gets about every call of a function that takes no `Context`; else each has its own."""
     is_settled: bool
-    """Whether every call is allowed that its input schema allows: no rate and no arguments have to be seen."""
+    """Whether every call is allowed whose arguments are: no rate is counted, no arguments are recorded."""
     accepts: Callable[[JSONObject], bool]
     """Returns whether the input schema allows the arguments."""
     forms: RecordForms | None
