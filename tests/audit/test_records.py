@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from portbook.audit.record_form import RecordForms
 from portbook.audit.records import Trail, both_views, intent_view, without_secrets
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import NO_CONTEXT, Arrival, Call, Caller, CallerContext, Done, Outcome
@@ -392,7 +393,7 @@ def test_both_views_say_that_a_result_was_not_checked() -> None:
 
 
 def test_a_kept_form_is_that_of_its_session_and_few_are_kept() -> None:
-    forms: dict[Any, Any] = {}
+    forms = RecordForms()
     trail = Trail(caller=Caller("ada", ("*",)), forms=forms)
     for number in [*range(300), 0]:
         session = f"session-{number}"

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from portbook.cli.inherited_socket import Inherited
 
 __all__ = ["command", "serve_until_done"]
+
+# How many new objects the collector lets come together before it looks for cycles among them. A batch of
+# calls holds a thousand until it is answered: with Python's 700, it would look at every batch in vain.
+_YOUNG: Final = 10_000
 
 
 @click.command("serve")
@@ -148,6 +152,7 @@ async def _serve(
         say(_invitation(app, http_door))
     # What is there now stays. The collector need not look at it again, however many tools there are.
     gc.freeze()
+    gc.set_threshold(_YOUNG)
     gc.enable()
     app.start()
     try:
@@ -185,6 +190,7 @@ async def _serve_reloading(
         lambda new: _heed_signals(new, [door], load, None),
     )
     _heed_signals(app, [door], load, None)
+    gc.set_threshold(_YOUNG)
     gc.enable()  # without a freeze: what is replaced should go
     app.start()
     reloading.start()

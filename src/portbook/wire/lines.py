@@ -55,6 +55,10 @@ class LineSplitter:
         at = chunk.rfind(b"\n") + 1
         if at:
             *ended, _ = chunk[:at].split(b"\n")
+            # One look at all instead of one at each: nearly every line is an object, and short enough.
+            if at <= self._limit and chunk[:1] == b"{" and chunk.count(b"\n{", 0, at) == len(ended) - 1:
+                frames += ended
+                ended = ()
             for piece in ended:
                 if len(piece) > self._limit:
                     frames.append(OVERSIZE)
