@@ -8,7 +8,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from portbook.canonical import fingerprint, json_bytes, rewritten_bytes
 from portbook.dialects.exchange import Exchange
@@ -39,6 +39,7 @@ from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.headers import refuse_params
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_frame
