@@ -27,7 +27,7 @@ _MAX_VIOLATIONS: Final = 100
 _MAX_FORMS: Final = 256
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Trail:
     """The state that a call collects on its way through the stages; the only mutable value there."""
 
