@@ -104,7 +104,8 @@ def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
 def _transport(table: Table) -> UpstreamTransport:
     command, url = table.texts("command"), table.text("url")
     if (command is None) == (url is None):
-        raise table.wrong(None, "needs either command or url")
+        problem = "needs either command or url" if url is None else "has both command and url; leave out one"
+        raise table.wrong(None, problem)
     named = table.choice("transport", ("stdio", "http", "sse"))
     if command is not None:
         if not command:
