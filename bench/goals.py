@@ -107,6 +107,14 @@ def _growths(measured: Measured, kind: str) -> list[float]:
     return [most.cpu_us - least.cpu_us for least, most in pairs]
 
 
+def _counted(field: str) -> _Ratio:
+    def measured(all_runs: Measured) -> Figure | None:
+        count = None if all_runs.counts is None else getattr(all_runs.counts, field)
+        return None if count is None else figure([count])
+
+    return measured
+
+
 def _more_calls(what: str, ours: str, must: float, aim: float, theirs: str = _SDK) -> Goal:
     unit = "times the SDK's calls" if theirs == _SDK else "times TypeScript's calls"
     # Fewer microseconds of ours are more calls: theirs is divided by ours.
@@ -190,7 +198,18 @@ GOALS: Final[tuple[Goal, ...]] = (
         _against(_API, _CLIENT, "cpu_us"),
     ),
     _at_most("memory, idle", "times the SDK's", 0.65, 0.45, _against("portbook", _SDK, "idle_mib")),
+    _at_most(
+        "memory, idle, without pydantic",
+        "times the SDK's",
+        0.65,
+        0.45,
+        _against("without pydantic", _SDK, "idle_mib"),
+    ),
     _at_most("most tools beside fewest", "times the CPU of a call", 1.1, None, _growth_of_tools),
     _at_most("largest payload", "times parse, validate, serialise alone", 1.5, None, _growth_of_payload),
     _at_most("largest payload", "times the same over the same pipes", 1.5, None, _growth_beside_floor),
+    _at_most("a plain call over STDIO", "instructions", 120_000, 55_000, _counted("instructions")),
+    _at_most("a call alone in its read", "calls of our functions", 60, None, _counted("functions")),
+    _at_most("a call among 32", "calls of our functions", 60, None, _counted("functions_pipelined")),
+    _at_most("a call", "files of ours", 15, None, _counted("files")),
 )

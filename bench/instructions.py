@@ -89,14 +89,28 @@ def count() -> dict[str, int]:
 
     Raises `Missing` without valgrind.
     """
-    servers = _ROOT / "bench/servers"
-    serve = [str(servers / "unhurried.py"), "serve", str(servers / "counted_tools.py"), "--log-dir", "log"]
+    serve = _served()
     with TemporaryDirectory(prefix="portbook-bench-") as name:
         (Path(name) / "portbook.toml").write_text(_SETTINGS)
         over_http = count_over_http(serve, Path(name))
     with TemporaryDirectory(prefix="portbook-bench-") as name:
         (Path(name) / "portbook.toml").write_text(_SETTINGS)
         return _count_over_stdio(serve, Path(name)) | over_http
+
+
+def count_plain() -> int:
+    """Return the instructions of one plain call over STDIO alone.
+
+    Raises `Missing` without valgrind.
+    """
+    with TemporaryDirectory(prefix="portbook-bench-") as name:
+        (Path(name) / "portbook.toml").write_text(_SETTINGS)
+        return _count_over_stdio(_served(), Path(name))["plain"]
+
+
+def _served() -> list[str]:
+    servers = _ROOT / "bench/servers"
+    return [str(servers / "unhurried.py"), "serve", str(servers / "counted_tools.py"), "--log-dir", "log"]
 
 
 def _count_over_stdio(serve: list[str], folder: Path) -> dict[str, int]:

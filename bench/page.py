@@ -94,11 +94,18 @@ def _goals(measured: Measured) -> list[str]:
 
 
 def _ratio(value: Figure | None) -> str:
-    return "" if value is None else _range(value, "{:.2f}".format)
+    return "" if value is None else _range(value, _shown)
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.2f}" if value < 1_000 else f"{value:,.0f}"
 
 
 def _bound(reached: Reached, bound: float | None) -> str:
-    return "" if bound is None else f"{'≥' if reached.goal.more_is_better else '≤'} {bound:.3g}"
+    if bound is None:
+        return ""
+    shown = f"{bound:.3g}" if bound < 1_000 else f"{bound:,.0f}"
+    return f"{'≥' if reached.goal.more_is_better else '≤'} {shown}"
 
 
 def _servers(measured: Measured) -> list[str]:

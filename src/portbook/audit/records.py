@@ -33,7 +33,7 @@ __all__ = ["Trail", "both_views", "intent_view", "without_secrets"]
 _MAX_VIOLATIONS: Final = 100
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Trail:
     """The state that a call collects on its way through the stages; the only mutable value there."""
 

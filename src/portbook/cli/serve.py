@@ -21,7 +21,6 @@ from portbook.audit.log_writer import NoSink
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
 from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
-from portbook.cli.reload import reload_rules
 from portbook.cli.served_counts import served_counts
 from portbook.cli.stop_signals import Door, stop_on_signals
 from portbook.cli.terminal import say, stop_with
@@ -216,7 +215,13 @@ def _heed_signals(
     reload_certificate: Callable[[], None] | None,
 ) -> None:
     stop_on_signals(doors, before=app.approvals.stop_waiting)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load, reload_certificate)
+
+    def reload() -> None:
+        from portbook.cli.reload import reload_rules  # late: few servers are ever told to
+
+        reload_rules(app, load, reload_certificate)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
 async def serve_until_done(door: Door, doors: list[Door]) -> None:

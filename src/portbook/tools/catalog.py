@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from portbook.canonical import NotJSON, digest, fingerprint
 from portbook.model import JSON, JSONObject, Kind
@@ -23,7 +23,9 @@ from portbook.tools.claimed_names import claims_of, refused_claims
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
 from portbook.tools.uri_templates import UriTemplate
-from portbook.tools.withheld_entry import WithheldEntry
+
+if TYPE_CHECKING:
+    from portbook.tools.withheld_entry import WithheldEntry
 
 __all__ = ["Catalog", "LeftOutEntry", "Tool"]
 
