@@ -29,12 +29,15 @@ class HttpDoor:
         self._trusted_proxies = settings.trusted_proxies
         self._has_legacy_sse = settings.legacy_sse
         self._certificate = usable_certificate(settings)
-        self._unix = None if settings.socket is None else UnixSocket(settings.socket)
+        self._unix = None if settings.socket is None or inherited is not None else UnixSocket(settings.socket)
+        host = settings.host
         if inherited is not None:
             self._listener = socket.socket(fileno=inherited)
+            # Where it listens decides, whatever the settings have come to say since.
+            host = str(self._listener.getsockname()[0])
         else:
             self._listener = bound(settings) if self._unix is None else self._unix.listener
-        self.is_exposed = self._unix is None and not is_loopback(settings.host)
+        self.is_exposed = self._unix is None and not is_loopback(host)
         """Whether different machines can connect."""
         self._server: HttpServer | None = None
 
