@@ -57,6 +57,13 @@ def test_a_value_that_cannot_be_had_is_told_with_its_name(given: str, said: str,
     assert finished.err.startswith(f"portbook: error: {said}")
 
 
+def test_standard_input_is_not_read_twice(tmp_path: Path) -> None:
+    for twice in (("text=-", "more=-"), ("text=-", "--input", "-")):
+        finished = run("call", "echo", *twice, *TOOLSET, stdin=b"piped", cwd=tmp_path)
+        assert finished.code == 2
+        assert "standard input can be read once; write - once, and @FILE for the rest" in finished.err
+
+
 def test_a_person_at_a_terminal_is_asked_for_what_is_missing(tmp_path: Path) -> None:
     shown, code = on_a_terminal(tmp_path, "call", "echo", *TOOLSET, typed="from a person\n")
     assert code == 0

@@ -69,7 +69,7 @@ def collect_tools(
         from portbook.assets.resources import asset_resources
         from portbook.assets.toolset import asset_tools
 
-        warnings.extend(library.warnings)
+        warnings.extend(_placed(settings, each) for each in library.warnings)
         secrets = "give" if settings.asset_redaction == "off" else "refuse"
         backend: Backend | None = None
         with problems:
@@ -162,6 +162,18 @@ def asset_library(settings: Settings) -> Library | None:
     return load_library(schemas, examples, settings.folder)
 
 
+def _placed(settings: Settings, warning: str) -> str:
+    """Return a warning of the library, with the place of the setting if it is about the folder itself."""
+    from portbook.assets.documents import listed_folder  # late: only where assets are served
+
+    for key, folder in (("schemas", settings.asset_schemas), ("examples", settings.asset_examples)):
+        if folder is not None and warning.startswith(
+            f"{listed_folder(folder, settings.folder).as_posix()}: "
+        ):
+            return f"{settings.position_of('assets', key)}: assets.{key}: {warning}"
+    return warning
+
+
 def _backend(settings: Settings) -> Backend | None:
     if settings.backend_url is None:
         return None
@@ -209,9 +221,7 @@ def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[
     bundle = bundles.get("docs.search") or SchemaRegistry().bundles()["docs.search"]
     folder = settings.docs_folder or shipped_folder("docs")
     if not folder.is_dir():
-        place = (
-            "" if settings.docs_folder is None else f"{settings.position_of('docs', 'folder')}: docs.folder: "
-        )
+        place = "" if settings.docs_folder is None else f"{settings.opening('docs', 'folder')}docs.folder: "
         warnings.append(f"{place}{folder}: no such folder; docs.search finds nothing")
     return docs_search_tool(bundle, folder)
 

@@ -105,7 +105,7 @@ def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
     with _approvals(config) as approvals:
         ticket = approvals.ticket(_whole_id(approvals, approval_id))
     if ticket is None:
-        raise fail(str(Undecidable(None)))
+        raise _not_found()
     _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
 
 
@@ -140,7 +140,7 @@ def _decide(
             whole = _whole_id(approvals, approval_id)
             ticket = asyncio.run(approvals.decide(whole, decision, by=_user(), reason=reason))
         except Undecidable as error:
-            raise fail(str(error)) from None
+            raise (_not_found() if error.state is None else fail(str(error))) from None
     try:
         note_decision(settings, ticket.id, decision)
     except OSError as error:  # the decision is stored; only the log lacks it
@@ -148,6 +148,11 @@ def _decide(
             f"warning: the decision is stored, but could not be written to the log: {error.strerror or error}"
         )
     _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
+
+
+def _not_found() -> click.exceptions.Exit:
+    """Print that there is no such approval, and where ids are found; return the exit to raise."""
+    return fail(f"{Undecidable(None)}; `portbook approvals list` shows the ids")
 
 
 def _settings(config: Path | None) -> Settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import click
 
@@ -17,6 +17,8 @@ from portbook.wire.parsing import parse
 
 __all__ = ["ask_for", "missing_arguments", "read_arguments"]
 
+_DOCUMENT: Final = "--input"
+
 
 def read_arguments(tool: Tool | None, pairs: tuple[str, ...], document: str | None) -> JSONObject:
     """Return the arguments: a value is a string where the tool's schema wants one, and JSON otherwise.
@@ -24,20 +26,30 @@ def read_arguments(tool: Tool | None, pairs: tuple[str, ...], document: str | No
     Raises `click.UsageError` for what cannot be read.
     """
     arguments: JSONObject = {}
+    _require_one_reader(pairs, document)
     if document is not None:
-        arguments = _object(_content("--input", document))
+        arguments = _object(_content(_DOCUMENT, document))
     properties: Any = tool.spec.input_schema.get("properties", {}) if tool else {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         _require_utf8(pair)
         if not equals:
-            raise click.UsageError(f"{pair!r}: write arguments as name=value")
+            # `serve`, `tools` and `check` take toolsets here.
+            hint = f"; write --toolset {pair} for a toolset" if pair.endswith(".py") else ""
+            raise click.UsageError(f"{pair!r}: write arguments as name=value{hint}")
         if name in arguments:
             raise click.UsageError(f"{name!r} is given twice")
         if value == "-" or value.startswith("@"):
             value = _text(name, _content(name, value))
         arguments[name] = value if _wants_text(properties.get(name)) else _json_or_text(name, value)
     return arguments
+
+
+def _require_one_reader(pairs: tuple[str, ...], document: str | None) -> None:
+    """Raise `click.UsageError` where two would read standard input: the second would find nothing there."""
+    readers = [name for name, _, value in (pair.partition("=") for pair in pairs) if value == "-"]
+    if len(readers) + (document == "-") > 1:
+        raise click.UsageError("standard input can be read once; write - once, and @FILE for the rest")
 
 
 def missing_arguments(tool: Tool, arguments: JSONObject) -> list[str]:
@@ -73,8 +85,9 @@ def _content(name: str, source: str) -> bytes:
     try:
         return Path(source[1:]).read_bytes()
     except OSError as error:
-        said = f"{source[1:]}: {error.strerror}; write @@ for a value that begins with @"
-        raise click.UsageError(f"{name}: {said}") from None
+        # A document begins with a brace: only an argument can mean an @ itself.
+        hint = "" if name == _DOCUMENT else "; write @@ for a value that begins with @"
+        raise click.UsageError(f"{name}: {source[1:]}: {error.strerror}{hint}") from None
 
 
 def _text(name: str, data: bytes) -> str:
