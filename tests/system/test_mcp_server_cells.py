@@ -137,6 +137,20 @@ def test_an_answer_without_the_state_of_its_caller_is_not_taken(tmp_path: Path) 
         assert "is gone" in json.dumps(peer.answer("tools/call", once)["result"])
 
 
+def test_what_a_server_reports_between_two_rounds_reaches_the_second(tmp_path: Path) -> None:
+    with peer_of(tmp_path, table("small", small_server(), MAY_ASK), "2026-07-28") as peer:
+        params: dict[str, Any] = {"name": "small__elicit", "arguments": {}}
+        held = peer.answer("tools/call", {**params, "_meta": {"progressToken": "first"}})["result"]
+        peer.text("small__report")  # during which the server reports for the held call
+        given = {key: peer.given(each) for key, each in held["inputRequests"].items()}
+        rounds = {"inputResponses": given, "requestState": held["requestState"]}
+        ended = peer.answer("tools/call", {**params, **rounds, "_meta": {"progressToken": "second"}})
+        assert "Ada" in json.dumps(ended["result"])
+        told = [each["params"] for each in peer.heard if each["method"] == "notifications/progress"]
+        reports = [(each["progressToken"], each["progress"]) for each in told]
+        assert reports == [("first", 1), ("second", 2), ("second", 3)]
+
+
 def test_a_held_call_is_gone_when_its_server_is(tmp_path: Path) -> None:
     with peer_of(tmp_path, table("small", small_server()), "2026-07-28") as peer:
         params: dict[str, Any] = {"name": "small__elicit", "arguments": {}}

@@ -51,6 +51,27 @@ def test_logs_go_to_clients_that_want_their_level() -> None:
     asyncio.run(main())
 
 
+def test_what_is_reported_between_two_rounds_goes_to_the_second_in_order() -> None:
+    async def main() -> None:
+        first, second, client = list[Any](), list[Any](), Client("warning")
+        call = call_with(report=lambda *each: first.append(each), reach=lambda: client)
+        call.progress({"progress": 1})
+        call.end_round()
+        call.progress({"progress": 2})
+        for level in ("info", "warning"):
+            call.log({"level": level, "data": "kept"})
+        assert client.logged == []
+        run = Run(
+            1000, Identity("r", "t", "s"), report=lambda *each: second.append(each), reach=lambda: client
+        )
+        call.continue_for(run)
+        call.progress({"progress": 3})
+        assert (first, second) == ([(1, None, None)], [(2, None, None), (3, None, None)])
+        assert client.logged == [("warning", "kept", None)]
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("what", ["result", "error", "question", "nothing"])
 def test_whoever_runs_a_call_hears_of_its_end_and_of_questions(what: str) -> None:
     async def main() -> None:

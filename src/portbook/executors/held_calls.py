@@ -48,6 +48,7 @@ class HeldCalls:
         handle = os.urandom(16).hex()
         expires = asyncio.get_running_loop().call_later(_HELD_S, self.drop, handle)
         self._held[handle] = held, expires
+        held.call.end_round()
         held.call.result.add_done_callback(partial(self._ended, handle))
         return handle
 

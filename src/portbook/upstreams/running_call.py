@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from portbook.canonical import json_bytes
 from portbook.model import JSON, Client, Draft, JSONObject, Run
 from portbook.protocol.log_levels import LEVELS
+from portbook.upstreams.reports_between_rounds import ReportsBetweenRounds
 
 __all__ = ["RunningCall", "UpstreamQuestion"]
 
@@ -34,7 +35,7 @@ class UpstreamQuestion(NamedTuple):
 class RunningCall:
     """A request at a server."""
 
-    __slots__ = ("_asked", "_run", "_waiter", "number", "questions", "result", "task", "token")
+    __slots__ = ("_asked", "_kept", "_run", "_waiter", "number", "questions", "result", "task", "token")
 
     def __init__(
         self, number: int, run: Run | None, result: asyncio.Future[JSONObject], task: str | None = None
@@ -50,6 +51,8 @@ class RunningCall:
         self.questions: list[UpstreamQuestion] = []
         """What the server asked and nobody has answered yet."""
         self._asked = 0
+        self._kept: ReportsBetweenRounds | None = None
+        """What is reported between two rounds of the call; None during one."""
         self._waiter: asyncio.Future[None] | None = None
 
     @property
@@ -66,12 +69,22 @@ class RunningCall:
         """Return the caller's client, where it can be reached."""
         return None if self._run is None else self._run.reach()
 
+    def end_round(self) -> None:
+        """Keep what is reported from now on for the next round of the call."""
+        self._kept = ReportsBetweenRounds()
+
     def continue_for(self, run: Run) -> None:
-        """Report to a later round of the same call from now on."""
+        """Report to a later round of the same call from now on, and first what was reported between."""
         self._run = run
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.tell()
 
     def progress(self, params: JSONObject) -> None:
         """Pass progress on; the official schema has checked the types."""
+        if self._kept is not None:
+            self._kept.put(self.progress, params)
+            return
         report = None if self._run is None else self._run.report
         progress, total, message = params.get("progress"), params.get("total"), params.get("message")
         if report is not None and isinstance(progress, int | float):
@@ -84,7 +97,11 @@ class RunningCall:
     def log(self, params: JSONObject) -> None:
         """Pass a log message on, if the client wants its level."""
         client, level, logger = self.client(), params.get("level"), params.get("logger")
-        if client is not None and isinstance(level, str) and level in LEVELS and client.hears(level):
+        if client is None or not isinstance(level, str) or level not in LEVELS or not client.hears(level):
+            return
+        if self._kept is not None:
+            self._kept.put(self.log, params)
+        else:
             data: JSON = params.get("data")
             draft: Draft[JSON] = Draft(len(json_bytes(data)), partial(_given, data))
             client.log(level, draft, logger if isinstance(logger, str) else None)
