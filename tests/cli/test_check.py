@@ -198,3 +198,10 @@ def test_serve_refuses_an_address_with_the_place_of_its_setting(
     finished = run("serve", "--http", cwd=tmp_path)
     assert finished.err.startswith(f"portbook: error: portbook.toml:{told}"), finished.err
     assert finished.code == 2
+
+
+def test_a_toolset_with_nothing_in_it_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text('from portbook import Toolset\n\ntoolset = Toolset("x")\n')
+    finished = run("check", "mine.py", cwd=tmp_path)
+    said = "mine.py:1:1: warning: its toolset has nothing in it; declare a tool with @toolset.tool\n"
+    assert (finished.code, finished.out.decode()) == (1, said)
