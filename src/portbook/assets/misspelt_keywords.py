@@ -17,40 +17,27 @@ __all__ = ["misspelt_keywords"]
 
 # Their value is a schema, a list of schemas, or both by the draft; a map of schemas.
 _SCHEMAS: Final = frozenset(
-    {"not", "if", "then", "else", "items", "additionalItems", "unevaluatedItems", "contains", "contentSchema"}
-    | {
-        "additionalProperties",
-        "unevaluatedProperties",
-        "propertyNames",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "prefixItems",
-    }
+    (
+        *("not", "if", "then", "else", "allOf", "anyOf", "oneOf", "items", "prefixItems", "additionalItems"),
+        *("unevaluatedItems", "contains", "contentSchema", "propertyNames"),
+        *("additionalProperties", "unevaluatedProperties"),
+    )
 )
 _MAPS: Final = frozenset(
-    {"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"}
+    ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 )
 _KNOWN: Final = frozenset(
-    {*_SCHEMAS, *_MAPS, "type", "const", "enum", "required", "dependentRequired"}
-    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
-    | {"pattern", "format", "contentEncoding", "contentMediaType", "minItems", "maxItems", "uniqueItems"}
-    | {"minContains", "maxContains", "minProperties", "maxProperties", "title", "description", "default"}
-    | {
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "id",
-        "$id",
-        "$schema",
-        "$ref",
-        "$anchor",
-        "$comment",
-    }
-    | {"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
-    # Of OpenAPI, for whose schemas they mean something.
-    | {"example", "nullable", "discriminator", "xml", "externalDocs"}
+    (
+        *(*_SCHEMAS, *_MAPS, "type", "const", "enum", "required", "dependentRequired"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"),
+        *("minItems", "maxItems", "uniqueItems", "minContains", "maxContains"),
+        *("minProperties", "maxProperties", "title", "description", "default", "examples"),
+        *("deprecated", "readOnly", "writeOnly", "id", "$id", "$schema", "$ref", "$anchor", "$comment"),
+        *("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"),
+        # Of OpenAPI, for whose schemas they mean something.
+        *("example", "nullable", "discriminator", "xml", "externalDocs"),
+    )
 )
 # Shorter ones are a slip away from too many words that people choose themselves.
 _SHORTEST: Final = 4
