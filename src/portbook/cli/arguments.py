@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -62,11 +65,27 @@ def ask_for(tool: Tool, names: list[str]) -> JSONObject:
     """Return what a person at the terminal gives for these arguments, one line each."""
     properties: Any = tool.spec.input_schema.get("properties", {})
     given: JSONObject = {}
-    for name in names:
-        schema = properties.get(name)
-        said: str = click.prompt(escaped(_question(name, schema)), err=True, default="", show_default=False)
-        given[name] = said if _wants_text(schema) else _json_or_text(name, said)
+    with _interrupted_at_once():
+        for name in names:
+            schema = properties.get(name)
+            question = escaped(_question(name, schema))
+            said: str = click.prompt(question, err=True, default="", show_default=False)
+            given[name] = said if _wants_text(schema) else _json_or_text(name, said)
     return given
+
+
+@contextmanager
+def _interrupted_at_once() -> Generator[None]:
+    """Let Ctrl-C end a question: the event loop, in which it is asked, would wait for the answer first."""
+    before = signal.getsignal(signal.SIGINT)
+    if before in (signal.SIG_IGN, None):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _question(name: str, schema: Any) -> str:
