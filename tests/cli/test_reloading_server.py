@@ -162,6 +162,28 @@ def test_changed_settings_are_taken_up_too(watched: Watched) -> None:
     watched.comes_to_answer(None)
 
 
+def test_a_changed_document_is_taken_up_too(watched: Watched) -> None:
+    def describe(name: str) -> str:
+        operation = {"operationId": name, "responses": {"200": {"description": "ok"}}}
+        return json.dumps({"openapi": "3.1.0", "paths": {"/pets": {"get": operation}}})
+
+    def names() -> set[str]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{watched.port}/tools", timeout=PATIENCE_S) as answer:
+            return {tool["name"] for tool in json.load(answer)["tools"]}
+
+    (watched.folder / "pets.json").write_text(describe("list_pets"))
+    config = watched.folder / "portbook.toml"
+    config.write_text(
+        config.read_text() + '[http.shop]\nopenapi = "pets.json"\nbase_url = "http://127.0.0.1:1"\n'
+    )
+    watched.told("reloaded")
+    (watched.folder / "pets.json").write_text(describe("all_pets"))
+    watched.told("reloaded")
+    deadline = time.monotonic() + PATIENCE_S
+    while "shop.all_pets" not in names():
+        assert time.monotonic() < deadline
+
+
 def test_a_call_under_way_ends_in_the_old_one(watched: Watched) -> None:
     answers: list[Any] = []
     caller = threading.Thread(target=lambda: answers.append(watched.call("wait")))
