@@ -253,7 +253,7 @@ def test_a_server_over_http_is_the_same(tmp_path: Path) -> None:
     [
         (["command = []"], "command must name a program"),
         ([], "needs either command or url"),
-        (['command = ["x"]', 'url = "http://x/"'], "needs either command or url"),
+        (['command = ["x"]', 'url = "http://x/"'], "has both command and url; keep one"),
         (['url = "ftp://x"'], "url cannot be used"),
         (['command = ["x"]', 'headers = { A = "b" }'], "headers is only for servers with a url"),
         (['url = "http://x/"', 'headers = { Mcp-Name = "b" }'], "is not a header that can be set"),
