@@ -61,10 +61,7 @@ def _nothing_stays(request: pytest.FixtureRequest) -> Iterator[None]:
     The first fixture of a file to begin is the last to end, so that the file's own ones are over by then.
     """
     yield
-    if left := leftover_processes.left():
-        leftover_processes.end(left)
-        commands = "\n".join(f"{process.number}: {process.command}" for process in left)
-        pytest.fail(f"{request.node.nodeid} left processes behind:\n{commands}", pytrace=False)
+    leftover_processes.require_none(request.node.nodeid)
 
 
 @pytest.fixture

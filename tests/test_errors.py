@@ -252,7 +252,7 @@ def test_an_ending_is_retryable_as_its_reason_is_unless_its_maker_knows_better(
 def test_the_sentence_says_what_happened_and_speaks_of_effects_only_where_there_may_be_some() -> None:
     happened = "the connection was refused"
     refused, failed = (kind(Reason.UPSTREAM_ERROR, happened=happened) for kind in (Refused, Failed))
-    what = "The API behind the tool failed or sent an unusable answer: the connection was refused."
+    what = "The API or server behind the tool failed or sent an unusable answer: the connection was refused."
     assert refused.sentence == f"{what} Nothing was sent, so there were no effects."
     assert failed.sentence == f"{what} Check whether it had effects before you retry."
     for ending in (refused, failed):

@@ -81,6 +81,7 @@ def test_what_covers_what(wide: str, narrow: str, *, expected: bool) -> None:
     [
         ("Refund", "refund"),
         ("mcp.tool:refund", "leave out the prefix"),
+        ("every.get-Env", "shows the canonical names, which 'every.get_env_*' may match"),
         ("[abc]", "use a-z"),
         ("", "use a-z"),
         ("a b", "use a-z"),

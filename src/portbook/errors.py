@@ -663,7 +663,7 @@ REASONS: dict[Reason, Row] = {
     Reason.UPSTREAM_ERROR: Row(
         stage=Stage.EXECUTE,
         sentence=(
-            "The API behind the tool failed or sent an unusable answer. "
+            "The API or server behind the tool failed or sent an unusable answer. "
             "Check whether it had effects before you retry."
         ),
         if_not_executed="Nothing was sent, so there were no effects.",
@@ -726,7 +726,7 @@ REASONS: dict[Reason, Row] = {
     Reason.BAD_RESULT: Row(
         stage=Stage.RESULT,
         sentence=(
-            "The tool's result does not match its output schema and was withheld. "
+            "The tool's result breaks its output schema or its protocol, and was withheld. "
             "The operator finds the violations in the record."
         ),
         if_effects="The call ran; check its effects before you retry.",

@@ -17,6 +17,8 @@ __all__ = ["covers", "is_pattern", "matches", "problem_of"]
 # The names of resources are URIs.
 _URI_PATTERN: Final = late_pattern(r"(?!mcp\.tool:)[a-z*?][a-z0-9+.*?-]*:[\x21-\x7e]{0,512}", re.ASCII)
 _TOOL_PATTERN: Final = late_pattern(r"[a-z0-9_.*?]{1,128}", re.ASCII)
+# As authors name their tools, most often those of MCP servers.
+_AUTHORS_PATTERN: Final = late_pattern(r"[a-zA-Z0-9_.*?-]{1,128}", re.ASCII)
 
 # Finds a part of a pattern in a name, from an index on; returns where the match ends, or -1.
 _Find = Callable[[str, int], int]
@@ -53,7 +55,11 @@ def problem_of(pattern: str) -> str | None:
             f"canonical tool names are in lower case; write {pattern.lower()!r}, "
             f"or {pattern.lower() + '_*'!r} for a tool whose author's name has capitals"
         )
-    return "use a-z, 0-9, '_' and '.', '*' for any characters and '?' for one"
+    allowed = "use a-z, 0-9, '_' and '.', '*' for any characters and '?' for one"
+    if _AUTHORS_PATTERN.fullmatch(pattern):
+        canonical = pattern.lower().replace("-", "_")
+        return f"{allowed}; `portbook tools` shows the canonical names, which {canonical + '_*'!r} may match"
+    return allowed
 
 
 def _matches(pattern: str, name: str) -> bool:

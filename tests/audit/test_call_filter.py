@@ -23,6 +23,9 @@ FILTERED: list[tuple[dict[str, str], list[str]]] = [
     ({"caller": "ada"}, ["r1"]),
     ({"door": "http"}, ["r2"]),
     ({"decision": "deny"}, ["r2"]),
+    ({"rule": "no writing"}, ["r2"]),
+    ({"rule": "no writing (portbook.toml:7)"}, ["r2"]),
+    ({"rule": "no"}, []),
     ({"reason": "POLICY_DENIED"}, ["r2"]),
     ({"approval": "a1"}, ["r3"]),
     ({"status": "success"}, ["r1"]),
@@ -39,7 +42,8 @@ FILTERED: list[tuple[dict[str, str], list[str]]] = [
 @pytest.mark.parametrize(("asked", "expected"), FILTERED)
 def test_calls_are_filtered(log: WrittenLog, asked: dict[str, str], expected: list[str]) -> None:
     log.add(1, caller="ada", decision="allow")
-    denied = {"error_class": "POLICY_DENIED", "status_code": 403}
+    rule = "no writing (portbook.toml:7)"
+    denied = {"error_class": "POLICY_DENIED", "status_code": 403, "rule": rule}
     log.add(2, tool_id="mcp.tool:files.read", door="http", decision="deny", **denied)
     failed = {"error_class": "TOOL_ERROR", "status_code": 500}
     log.add(3, tool_id="mcp.tool:files.write", decision="allow", approval_id="a1", **failed)

@@ -1,31 +1,34 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from portbook.access.callers import digest_of_key
-from support import sdks
-from support.browser import Visit, chromium, program, visit
+from support import leftover_processes
+from support.browser import PATIENCE_MS, Visit, chromium, program, visit
 from support.console_world import ADA, OPERATOR, SETTINGS, ConsoleServer, served
 
+# On a machine that is busy with other tests, a page takes its time.
+expect.set_options(timeout=PATIENCE_MS)
 
-@pytest.fixture(scope="module")
+
+@pytest.fixture(scope="package", autouse=True)
+def _nothing_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail if a process is left behind: files share a browser and servers, which end with the last."""
+    yield
+    leftover_processes.require_none(request.node.nodeid)
+
+
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One browser for a file; each test has a page with a fresh memory."""
-    try:
-        found = program()
-    except sdks.Unavailable as unavailable:
-        if os.environ.get("CI"):
-            pytest.fail(str(unavailable))
-        pytest.skip(f"no Chromium on this machine, and {unavailable}")
-    with chromium(found) as running:
+    """One browser; each test has a page with a fresh memory."""
+    with chromium(program()) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleServer]:
     """A server that calls need no key for, with an operator's key."""
     folder = tmp_path_factory.mktemp("console")
@@ -33,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleServer]:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleServer]:
     """A server that calls need a key for, and without an operator's key."""
     keys = f'[keys]\nrequired = true\n[[keys.allow]]\nname = "ada"\nsha256 = "{digest_of_key(ADA)}"\n'

@@ -10,15 +10,36 @@ from playwright.sync_api import Browser, Dialog, expect
 
 from support.browser import Visit, visit
 from support.console_world import OPERATOR, ConsoleServer, served
+from support.operator_console import until
 from support.page_checks import require_contrast, require_names, require_no_sideways_scroll
 from support.pinned_folder import BREAKING, LIST, PinnedFolder
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e<b>bold</b>"
 HOSTILE_TOOLS = f"""
-from portbook import Toolset
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from portbook import Context, Toolset
 
 toolset = Toolset("hostile")
 WORDS = {HOSTILE!r}
+CITY = {{"type": "string", "description": WORDS, "enum": [WORDS]}}
+ASKED = {{"properties": {{"city": CITY}}, "required": ["city"]}}
+
+
+class Inner(BaseModel):
+    text: str = Field(WORDS, alias=WORDS, description=WORDS)
+    kind: Literal[WORDS] = WORDS
+
+
+@toolset.tool(effect="read", description=WORDS + "\\n\\nsecond paragraph")
+async def strange(context: Context, inner: Inner) -> str:
+    await context.progress(1, 2, WORDS)
+    await context.log("info", WORDS)
+    await context.elicit(WORDS + "\\nsecond line", ASKED)
+    raise ValueError(WORDS)
+
 
 @toolset.tool(effect="write", description=WORDS, tags=["tag"], title=WORDS)
 def mark(text: str = WORDS, more: str = "") -> str:
@@ -63,8 +84,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleServer]:
 
 def wait_until(server: ConsoleServer, counted: str) -> None:
     """Wait until the MCP server has some of what is counted."""
-    while not any(each[counted] for each in server.operator("/operator/upstreams")["upstreams"]):
-        pass
+    until(lambda: any(each[counted] for each in server.operator("/operator/upstreams")["upstreams"]))
 
 
 VIEWS = {
@@ -72,6 +92,7 @@ VIEWS = {
     "calls": "tbody tr",
     "tools": ".groups a",
     "tools/mark": "article.tool",
+    "tools/strange": ".field-name",
     "upstreams": ".definition",
     "policy": "tbody tr",
     "proof": ".verdict",
@@ -106,6 +127,9 @@ def test_every_view_is_readable_named_and_within_the_screen(
                 page.get_by_role("button", name="Explain").click()
                 expect(page.get_by_text("what to do")).to_be_visible()
             require_all(visited)
+        visited.go("#/calls?within=range&rule=x")
+        expect(page.get_by_label("From")).to_be_visible()
+        require_all(visited)
         visited.go("#/calls")
         page.locator("tbody tr a").first.click()
         expect(page.get_by_role("article", name="The call")).to_be_visible()
@@ -113,6 +137,8 @@ def test_every_view_is_readable_named_and_within_the_screen(
 
 
 def require_all(visited: Visit) -> None:
+    # What is folded away is read as well.
+    visited.page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     assert require_contrast(visited.page) > 5
     assert require_names(visited.page) > 5
     require_no_sideways_scroll(visited.page)
@@ -147,11 +173,21 @@ def test_markup_from_strangers_is_shown_as_text_everywhere(browser: Browser, wor
             shown += "<img src=x onerror=alert(1)>" in text
             assert "\u202e" not in text
             assert page.locator("main img, main b").count() == 0
-        assert shown >= 6
+        assert shown >= 7
         visited.go("#/tools/mark")
         page.get_by_label("text").fill(HOSTILE)
         page.keyboard.press("Control+Enter")
         expect(page.locator(".answer")).to_be_visible()
+        visited.go("#/tools/strange")
+        page.get_by_role("button", name="Call", exact=True).click()
+        question = page.get_by_role("region", name="The tool asks")
+        expect(question).to_contain_text("<img src=x onerror=alert(1)>")
+        expect(page.get_by_role("log")).to_contain_text("<img src=x onerror=alert(1)>")
+        text = page.locator("main").inner_text()
+        assert "\u202e" not in text
+        assert "u000a" not in text  # lines are lines, not escapes
+        question.get_by_role("button", name="Answer").click()
+        expect(page.locator(".answer.bad")).to_be_visible()
         visited.go("#/calls?tool=" + "<img src=x onerror=alert(1)>")
         expect(page.locator(".calls-list .empty, .calls-list .bad").first).to_be_visible()
         assert page.locator("main img").count() == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page, expect
+from pathlib import Path
 
-from support.browser import Visit
-from support.console_world import ConsoleServer
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from support.browser import Visit, visit
+from support.console_world import OPERATOR, SETTINGS, ConsoleServer, served
 
 
 def card_of(page: Page, approval: str) -> Locator:
@@ -84,23 +86,25 @@ def test_the_enter_that_ends_a_composed_word_decides_nothing(console: Visit, ser
 
 
 def test_a_waiting_call_beyond_the_oldest_is_shown_whole_and_decided(
-    console: Visit, server: ConsoleServer
+    browser: Browser, tmp_path: Path
 ) -> None:
-    server.operator(f"/approvals/{server.ask()}", {"decision": "approve", "reason": "a regular"})
-    newest = server.ask()
-    while not server.operator("/operator/waiting")["more"]:
-        newest = server.ask()
-    page = console.page
-    console.go(f"#/waiting/{newest}")
-    card = card_of(page, newest)
-    expect(card).to_contain_text("destructive")
-    expect(card).to_contain_text("a regular")
-    server.ask()  # makes the page look again
-    expect(page.get_by_text("102 calls wait for a decision. 101 of them are shown.")).to_be_visible()
-    card.get_by_role("button", name="Approve").click()
-    page.keyboard.press("Enter")
-    expect(card).to_contain_text("Approved: the caller may make this call once.")
-    assert server.state(newest)["state"] == "approved"
+    with (
+        served(tmp_path, SETTINGS, {"PORTBOOK_OPERATOR_KEY": OPERATOR}) as crowded,
+        visit(browser, crowded.url) as visited,
+    ):
+        crowded.operator(f"/approvals/{crowded.ask()}", {"decision": "approve", "reason": "a regular"})
+        newest = [crowded.ask() for _ in range(101)][-1]
+        page = visited.open(f"#/waiting/{newest}")
+        visited.give_key(OPERATOR)
+        card = card_of(page, newest)
+        expect(card).to_contain_text("destructive")
+        expect(card).to_contain_text("a regular")
+        crowded.ask()  # makes the page look again
+        expect(page.get_by_text("102 calls wait for a decision. 101 of them are shown.")).to_be_visible()
+        card.get_by_role("button", name="Approve").click()
+        page.keyboard.press("Enter")
+        expect(card).to_contain_text("Approved: the caller may make this call once.")
+        assert crowded.state(newest)["state"] == "approved"
 
 
 def test_nothing_is_said_of_earlier_calls_where_nothing_is_known(

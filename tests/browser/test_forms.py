@@ -36,6 +36,11 @@ TREE = {
     "required": ["name"],
 }
 
+INHERITED = {
+    "type": "object",
+    "properties": {"constructor": {"type": "string"}, "toString": {"type": "integer"}, "valueOf": POINT},
+}
+
 # A property's schema, whether it is required, and a value.
 CASES: dict[str, tuple[Any, bool, Any]] = {
     "text": ({"type": "string"}, True, "a\nb"),
@@ -54,6 +59,7 @@ CASES: dict[str, tuple[Any, bool, Any]] = {
     "list of lists": ({"type": "array", "items": {"type": "array", "items": {}}}, True, [[1], ["a"]]),
     "list of anything": ({"type": "array"}, True, [1, {"a": None}]),
     "object": (POINT, True, {"x": 1, "y": 2}),
+    "object with names that every object has": (INHERITED, True, {"toString": 1}),
     "optional object": (POINT, False, {"x": 1, "y": 2}),
     "object by reference": ({"$ref": "#/$defs/Point"}, True, {"x": 1, "y": 2}),
     "escaped reference": ({"$ref": "#/$defs/a~1b%25"}, True, 4),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from support.browser import visit
 from support.console_world import ADA, OPERATOR, ConsoleServer
+from support.page_checks import require_contrast
 
 
 @pytest.mark.covers("design.console.wrong-key")
@@ -21,6 +22,24 @@ def test_a_wrong_key_is_refused_in_words_and_the_right_one_opens(
         expect(page.locator("#key")).to_have_value("")
         visited.give_key(OPERATOR)
         expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+def test_a_late_refusal_of_a_wrong_key_leaves_the_right_one(browser: Browser, server: ConsoleServer) -> None:
+    with visit(browser, server.url) as visited:
+        page = visited.open()
+        held: list[Route] = []
+        page.route("**/operator/proof", lambda route: held.append(route))  # noqa: PLW0108 - Playwright wants a function
+        visited.give_key("a wrong key of the operator")
+        expect(page.get_by_role("alert")).to_contain_text("PORTBOOK_OPERATOR_KEY")
+        while not held:
+            page.wait_for_timeout(20)
+        visited.give_key(OPERATOR)
+        expect(page.get_by_text("Live", exact=True)).to_be_visible()
+        with page.expect_response("**/operator/proof") as refused:
+            held[0].continue_()
+        assert refused.value.status == 401
+        visited.go("#/policy")
+        expect(page.get_by_text("no large searches")).to_be_visible()
 
 
 @pytest.mark.covers("design.console.no-key-kept")
@@ -74,3 +93,16 @@ def test_where_calls_need_a_key_tools_are_shown_with_one(browser: Browser, locke
         command = page.get_by_role("region", name="The command")
         expect(command).to_contain_text('-H "authorization: Bearer $PORTBOOK_KEY"')
         assert ADA not in page.content()
+
+
+def test_an_address_that_needs_a_key_is_explained_to_people(browser: Browser, locked: ConsoleServer) -> None:
+    with visit(browser, locked.url) as visited:
+        for address in ("tools", "tools/search", "openapi.json", "operator/calls", "operator/calls/x"):
+            page = visited.open(address)
+            expect(page.get_by_role("heading", name="A key is needed here")).to_be_visible()
+            assert "{" not in page.locator("body").inner_text()
+            require_contrast(page)
+            page.get_by_role("link", name="Routes").click()
+            expect(page).to_have_url(f"{locked.url}/docs")
+    assert locked.server.request("/tools").status == 401
+    assert "error" in locked.server.request("/tools").json

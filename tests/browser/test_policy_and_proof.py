@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -59,6 +62,34 @@ def test_a_changed_file_is_tried_on_recorded_calls(console: Visit, server: Conso
     card.get_by_label("A portbook.toml, or its policy").fill("[[policy.rules")
     card.get_by_role("button", name="Replay").click()
     expect(card.locator(".bad")).to_contain_text("/policy")
+
+
+def test_the_rules_in_force_are_a_file_to_begin_with(console: Visit, server: ConsoleServer) -> None:
+    server.ask()
+    page = console.page
+    console.go("#/policy")
+    card = page.get_by_role("region", name="Try a changed policy")
+    card.get_by_role("button", name="Begin with the rules in force").click()
+    file = card.get_by_label("A portbook.toml, or its policy")
+    expect(file).to_have_value(re.compile(r'where = \{ "/limit" = \{ "minimum" = 1000 \} \}'))
+    card.get_by_role("button", name="Replay").click()
+    expect(card.get_by_text("Every one of them would be decided the same way.")).to_be_visible()
+    file.fill(file.input_value().replace('"ask"', '"deny"'))
+    card.get_by_role("button", name="Replay").click()
+    expect(card.get_by_role("list", name="In short")).to_contain_text(re.compile(r"\d+ calls?ask→deny"))
+    card.get_by_role("row").filter(has_text="refund").first.get_by_role("link").click()
+    expect(page).to_have_url(re.compile(r"tool=refund&caller=anonymous&rule=refunds\+need\+a\+person"))
+
+
+def test_a_whole_call_that_is_pasted_is_explained(console: Visit) -> None:
+    page = console.page
+    console.go("#/policy")
+    given = {"name": "search", "arguments": {"query": "x", "limit": 5000}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": given}
+    page.get_by_label("Arguments as JSON").fill(json.dumps(message))
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_label("Tool", exact=True)).to_have_value("search")
+    expect(page.get_by_text("deny by no large searches (portbook.toml:8)")).to_be_visible()
 
 
 def test_a_whole_log_is_proved_up_to_its_last_record(console: Visit, server: ConsoleServer) -> None:

@@ -48,7 +48,7 @@ def test_nested_and_optional_arguments_are_filled_in_and_the_tool_is_called(tool
     page = tools.page
     page.get_by_role("link", name=re.compile("^order")).click()
     fill_order(page)
-    page.get_by_role("button", name="Give billing").click()
+    page.get_by_role("button", name="Add billing").click()
     expect(page.locator("legend").filter(has_text="billing")).to_have_text("billing")
     page.get_by_role("group", name="billing").get_by_label("street").fill("Short Street 2")
     page.get_by_role("group", name="billing").get_by_label("kind").select_option("work")
@@ -103,7 +103,7 @@ def test_a_schema_that_contains_itself_has_a_form(tools: Visit) -> None:
     page = tools.page
     tools.go("#/tools/nest")
     page.get_by_label("name").fill("inner")
-    page.get_by_role("button", name="Give parent").click()
+    page.get_by_role("button", name="Add parent").click()
     page.get_by_label("name").nth(1).fill("outer")
     page.get_by_role("button", name="Call", exact=True).click()
     assert result_in(page) == {"result": "inner"}
@@ -140,6 +140,14 @@ def test_progress_messages_and_history_of_a_tool(tools: Visit) -> None:
     page.keyboard.press("Control+Enter")
     page.get_by_role("link", name="its record").click()
     expect(page.get_by_role("article", name="The call")).to_contain_text("search")
+
+
+def test_a_long_answer_opens_in_part(tools: Visit) -> None:
+    page = tools.page
+    tools.go("#/tools/long")
+    page.get_by_role("button", name="Call", exact=True).click()
+    page.get_by_role("button", name="Show all 200,018 characters").click()
+    assert len(page.get_by_role("region", name="Result", exact=True).inner_text()) == 200_018
 
 
 def test_a_running_tool_can_be_cancelled(tools: Visit) -> None:

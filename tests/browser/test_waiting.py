@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -30,6 +27,26 @@ def test_two_keys_approve_a_call_and_it_may_run(console: Visit, server: ConsoleS
     ticket = server.state(approval)
     assert (ticket["state"], ticket["decided_by"], ticket["reason"]) == ("approved", "operator (HTTP)", None)
     assert server.call("refund", {"cents": server.cents}, approval_id=approval).status == 200
+
+
+@pytest.mark.covers("design.console.glance")
+def test_the_first_page_tells_what_happens_what_is_behind_and_whether_it_is_proved(
+    console: Visit, server: ConsoleServer
+) -> None:
+    page = console.page
+    glance = page.get_by_role("navigation", name="At a glance")
+    expect(glance.get_by_role("link", name=re.compile(r"^Calls, last hour ?\d+"))).to_be_visible()
+    expect(glance.get_by_role("link", name=re.compile("Upstreams"))).to_contain_text("None")
+    expect(glance.get_by_role("link", name=re.compile("Log"))).to_contain_text(
+        re.compile(r"Whole\d+ records? verified")
+    )
+    glance.get_by_role("link", name=re.compile("Calls")).click()
+    expect(page).to_have_url(re.compile("within=1h"))
+    page.keyboard.press("Shift+Tab")
+    page.locator("#skip").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+    expect(page).to_have_url(re.compile("within=1h"))
 
 
 def test_a_call_is_denied_with_a_reason(console: Visit, server: ConsoleServer) -> None:
@@ -124,59 +141,3 @@ def test_the_address_of_the_page_before_leads_to_the_console(console: Visit, ser
     expect(console.page).to_have_url(f"{server.url}/#/waiting")
     console.page.goto(f"{server.url}/approvals/0123")
     expect(console.page).to_have_url(f"{server.url}/#/waiting/0123")
-
-
-@pytest.fixture
-def foreign_site() -> Iterator[str]:
-    """A page of a different origin."""
-
-    class Site(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<!doctype html><title>elsewhere</title>")
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    site = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    threading.Thread(target=site.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{site.server_port}"
-    finally:
-        site.shutdown()
-        site.server_close()
-
-
-@pytest.mark.covers("design.console.origin")
-def test_a_page_of_another_origin_cannot_approve(
-    browser: Browser, server: ConsoleServer, foreign_site: str
-) -> None:
-    """Not even with the key: no such page gets an answer, and nothing is decided."""
-    approval = server.ask()
-    context = browser.new_context()
-    try:
-        page = context.new_page()
-        page.goto(foreign_site)
-        outcomes = page.evaluate(
-            """async ([url, key]) => {
-              const json = "application/json";
-              const tries = [
-                { mode: "cors", headers: { "content-type": json, authorization: "Bearer " + key } },
-                { mode: "no-cors", headers: { "content-type": "text/plain" } },
-                { mode: "no-cors", headers: {}, credentials: "include" },
-              ];
-              const attempt = async (how) => {
-                const body = JSON.stringify({ decision: "approve" });
-                try { return (await fetch(url, { method: "POST", body, ...how })).status; }
-                catch { return "blocked"; }
-              };
-              return Promise.all(tries.map(attempt));
-            }""",
-            [f"{server.url}/approvals/{approval}", OPERATOR],
-        )
-    finally:
-        context.close()
-    assert outcomes == ["blocked", 0, 0]  # 0 is an answer that the page cannot read
-    assert server.state(approval)["state"] == "pending"

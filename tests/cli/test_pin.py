@@ -106,7 +106,7 @@ def test_a_server_that_cannot_be_asked_keeps_what_it_has(folder: PinnedFolder) -
     text = folder.lock.read_text()
     (folder.path / "definitions.json").write_text("no JSON")
     code, found = report(folder)
-    assert code == 1
+    assert (code, found["written"]) == (1, False)
     assert found["servers"][0]["problem"]
     assert folder.lock.read_text() == text
     assert report(folder, "--check")[0] == 2
@@ -124,14 +124,29 @@ def test_a_lock_that_cannot_be_read_stops_every_command_before_a_server_starts(f
 def test_people_get_words(folder: PinnedFolder) -> None:
     shown, code = on_a_terminal(folder.path, "pin", term="dumb")
     assert code == 0
-    assert "box: not as approved" in shown
+    assert shown == "box: approved as it is now\n  tool send: added\n  tool list: added\n"
     folder.offer(BREAKING, LIST)
     shown, code = on_a_terminal(folder.path, "pin", "--check", term="dumb")
     assert code == 1
     assert "tool send: changed: withheld, and a review needs --force" in shown
     assert "annotations: breaking: the server now declares a worse effect than was approved" in shown
-    on_a_terminal(folder.path, "pin", term="dumb")
+    shown, code = on_a_terminal(folder.path, "pin", term="dumb")
+    assert "tool send: changed\n    annotations: breaking: the server now declares a worse effect" in shown
+    assert on_a_terminal(folder.path, "pin", term="dumb") == (
+        "box: approved before, nothing has changed\n",
+        0,
+    )
     assert on_a_terminal(folder.path, "pin", "--check", term="dumb") == ("box: as approved\n", 0)
+
+
+def test_a_check_in_ci_tells_the_difference_in_words_too(folder: PinnedFolder) -> None:
+    report(folder)
+    folder.offer(WIDENED, LIST)
+    done = run("pin", "--check", cwd=folder.path)
+    assert json.loads(done.out)["servers"][0]["definitions"][0]["name"] == "send"
+    assert "portbook:   tool send: changed: withheld until it is reviewed\n" in done.err
+    assert 'portbook:       {"cc": ""}\n' in done.err
+    assert run("pin", "--check", "--json", cwd=folder.path).err == ""
 
 
 def test_without_servers_it_says_so(tmp_path: Path) -> None:

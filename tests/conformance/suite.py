@@ -58,13 +58,17 @@ SELECTIONS = (
 )
 
 # With the fixture behind Portbook: over either transport, and as a server of each revision of the handshake
-# era that has scenarios of its own.
+# era that has scenarios of its own. The newest of these meets clients of both eras, where what it asks says
+# whose it is: over HTTP, or in a process for each session.
 BEHIND = (
     ("stdio", SELECTIONS[0]),
     ("http", SELECTIONS[0]),
-    ("2025-03-26", SELECTIONS[3]),
-    ("2025-06-18", SELECTIONS[4]),
-    ("2025-11-25", SELECTIONS[5]),
+    *(
+        (f"{transport} {selection.arguments[-1]}", selection)
+        for transport in ("stdio", "http")
+        for selection in SELECTIONS[3:6]
+    ),
+    *((f"{transport} 2025-11-25", SELECTIONS[0]) for transport in ("session", "http")),
 )
 
 # The scenarios for clients that are not about authorisation.
@@ -90,6 +94,18 @@ SKIPPED = {
 }
 
 
+# What a server of 2025-11-25 cannot have of 2026-07-28, whoever stands before it: the beginnings of checks.
+LACKING = {
+    "sep-2640-": "skills are an extension of 2026-07-28",
+    "sep-2322-elicitation-incomplete": "a question has no name of its own; Portbook numbers them",
+    "sep-2322-ignore-unexpected-params": "likewise: the scenario answers by a name",
+    "sep-2575-server-rejects-undeclared-capability": "a tool asks, is refused, and goes on as it likes",
+    "sep-2575-missing-capability-http-400": "likewise",
+    "sep-2663-mrtr-synchronous-before-task-creation": "a task is created before its first question",
+    "sep-2663-server-returns-missing-capability": "no tool is for clients with tasks alone",
+}
+
+
 @dataclass
 class Counted:
     """What came of one selection."""
@@ -101,6 +117,11 @@ class Counted:
     """How the fixture is behind Portbook, where it is."""
     problems: list[str] = field(default_factory=list)
 
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the fixture is a server that some scenarios are too new for."""
+        return " " in (self.behind or "") and "--spec-version" not in self.selection.arguments
+
     def __str__(self) -> str:
         verdict = "failed" if self.problems else "passed"
         way = "" if self.behind is None else f", {self.behind} behind"
@@ -111,9 +132,11 @@ class Counted:
 def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
     """A Portbook with the fixture: its own tools, or a server `behind` it.
 
-    That is over `http`, over `stdio`, or over `stdio` in one revision of the handshake era.
+    That is over `http`, over `stdio`, or over it in a process for each `session`; in the newest revision, or
+    in the one that follows: `http 2025-11-25`.
     """
     tools = (str(EVERYTHING),)
+    transport, _, revision = (behind or "").partition(" ")
     if behind is None:
         with http_server(cwd=folder, tools=tools) as server:
             yield server
@@ -121,16 +144,20 @@ def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
     with contextlib.ExitStack() as stack:
         (folder / "behind").mkdir()
         (folder / "front").mkdir()
-        if behind == "http":
+        if transport == "http":
             fixture = stack.enter_context(http_server(cwd=folder / "behind", tools=tools))
             where = f'url = "{fixture.url}/mcp"'
+            if revision:
+                where += f'\nrevision = "{revision}"'
         else:
             # In a folder of its own, where it does not find the settings that name it.
             program = ["sh", "-c", f'cd "{folder / "behind"}" && exec "$@"', "sh"]
-            if behind != "stdio":
-                program += [sys.executable, str(HERE / "handshake_only.py"), behind]
+            if revision:
+                program += [sys.executable, str(HERE / "handshake_only.py"), revision]
             program += [sys.executable, "-m", "portbook", "serve", "--stdio", *tools]
             where = f"command = {json.dumps(program)}"
+            if transport == "session":
+                where += '\nisolation = "session"'
         (folder / "front" / "portbook.toml").write_text(
             f'[mcp.fixture]\n{where}\ntrust = "first-use"\nprefix = false\n'
             'may_ask = ["elicitation", "sampling", "roots"]\n'
@@ -157,7 +184,7 @@ def run_all(selections: tuple[Selection, ...] = SELECTIONS, behind: str | None =
                 port = server.url.rpartition(":")[2]
                 where = ("--url", f"http://localhost:{port}/mcp", "-o", str(out))
                 done = _suite(selection.suite, folder, "server", *where, *selection.arguments)
-                if done.returncode:
+                if done.returncode and not counted.is_beyond:
                     counted.problems.append(f"the suite ended with {done.returncode}: {done.stdout[-2000:]}")
                 _require_answer(server.url, "after", counted)
                 _count(out, counted)
@@ -194,7 +221,8 @@ def _count(out: Path, counted: Counted) -> None:
         for check in json.loads(path.read_text()):
             counted.checks += 1
             problem = _problem(check)
-            if problem is not None:
+            is_lacking = counted.is_beyond and check["id"].startswith(tuple(LACKING))
+            if problem is not None and not is_lacking:
                 counted.problems.append(f"{path.parent.name}: {problem}")
     if counted.scenarios != counted.selection.scenarios:
         counted.problems.append(f"{counted.selection.scenarios} scenarios were expected")
@@ -240,6 +268,8 @@ def main() -> int:
         return 2
     for name, reason in SKIPPED.items():
         print(f"skipped: {name}: {reason}")
+    for name, reason in LACKING.items():
+        print(f"beyond a server of 2025-11-25: {name}: {reason}")
     return 1 if failed else 0
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.errors import Failed, Reason, Refused
 from portbook.executors.mcp_server import McpServerExecutor
-from portbook.model import Identity, Run
+from portbook.model import Identity, InputNeeded, Run
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.upstream_entry import UpstreamEntry
@@ -47,12 +47,27 @@ class Server:
         return self._connection
 
 
-def call(link: FakeLink | None, timeout_ms: int = 5000) -> Any:
+class LaterClient:
+    """A client that answers with its next request."""
+
+    answers_later = True
+
+    def __init__(self) -> None:
+        self.capabilities = {"roots": {}, "elicitation": {}}
+
+    def lacks(self, request: Any) -> None:
+        """Offer all."""
+
+    async def end_round(self, requests: Any, memo: Any) -> None:
+        raise InputNeeded(requests)
+
+
+def call(link: FakeLink | None, timeout_ms: int = 5000, client: Any = None) -> Any:
     async def main() -> Any:
         fleet = {"s": Server(None if link is None else await connected(link))}
         entry, unused = UpstreamEntry("s", "echo", {}), cast("Any", None)
         tool = Tool(ToolSpec("s.echo", "", {}, True, Effect.READ, upstream=entry), unused, unused, "s__echo")
-        run = Run(timeout_ms, Identity("r", "t", "0" * 32))
+        run = Run(timeout_ms, Identity("r", "t", "0" * 32), reach=lambda: client)
         return await McpServerExecutor(cast("Any", fleet)).execute(tool, {"a": 1}, run)
 
     return asyncio.run(main())
@@ -85,3 +100,46 @@ def test_a_question_that_nobody_can_answer_is_refused_and_the_call_goes_on() -> 
         call(link, 100)
     [refused] = [each for each in link.sent if each.get("id") == "q"]
     assert "does not offer roots/list" in refused["error"]["message"]
+
+
+class Asking(FakeLink):
+    """Asks twice, one after the other, and then does `then`."""
+
+    def __init__(self, then: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        self._then = then
+
+    def answer(self, message: dict[str, Any]) -> None:
+        if message.get("method") == "tools/call":
+            later = asyncio.get_running_loop().call_soon
+            self.say({"id": "first", "method": "roots/list"})
+            later(later, self.say, {"id": "second", "method": "roots/list"})
+            if self._then is not None:
+                later(later, self.say, {"id": message["id"], **self._then})
+
+
+def test_what_a_server_asks_at_once_is_one_round_for_a_client_that_answers_later() -> None:
+    with pytest.raises(InputNeeded) as caught:
+        call(Asking(), client=LaterClient())
+    assert list(caught.value.requests) == ["question_1", "question_2"]
+
+
+def test_of_several_questions_those_are_asked_that_the_client_can_answer() -> None:
+    sampling = {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 5}
+    questions = (
+        {"id": "one", "method": "sampling/createMessage", "params": sampling},
+        {"id": "two", "method": "roots/list"},
+    )
+    link = Answering(*questions)
+    with pytest.raises(InputNeeded) as caught:
+        call(link, client=LaterClient())
+    assert [each["method"] for each in caught.value.requests.values()] == ["roots/list"]
+    [refused] = [each for each in link.sent if each.get("id") == "one"]
+    assert "may_ask does not allow sampling" in refused["error"]["message"]
+
+
+def test_a_server_that_does_not_wait_for_its_answers_ends_the_call_without_a_round() -> None:
+    link = Asking({"result": text("done")})
+    assert call(link, client=LaterClient()) == text("done")
+    refused = [each["error"]["message"] for each in link.sent if each.get("id") in ("first", "second")]
+    assert refused == ["the call has ended", "the call has ended"]

@@ -15,6 +15,9 @@ from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 from support import sdks
 
+# A minute is for a machine that does ten other things; what is never shown fails all the same.
+PATIENCE_MS = 60_000
+
 # The machine's own, under the names that distributions give it.
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _UNPACK = 'import chromium from "@sparticuz/chromium"; process.stdout.write(await chromium.executablePath());'
@@ -29,7 +32,7 @@ addEventListener("securitypolicyviolation", (event) => {
 def program() -> str:
     """The browser of this machine, or the one of an npm package where it has none.
 
-    Raises `sdks.Unavailable` if that cannot be installed.
+    Raises `sdks.Unavailable` if that cannot be installed: tests of a page are not skipped.
     """
     found = next(filter(None, map(shutil.which, _NAMES)), None)
     if found:
@@ -50,7 +53,7 @@ def program() -> str:
 @contextlib.contextmanager
 def chromium(executable: str) -> Generator[Browser]:
     # Whoever runs the tests as root has no sandbox; the pages are our own.
-    options = ["--no-sandbox", "--disable-dev-shm-usage"]
+    options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=options)
         try:
@@ -107,7 +110,7 @@ def visit(
 ) -> Generator[Visit]:
     """A page in a context of its own, closed however the block ends; if it ended well, it was clean."""
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE_MS)
     try:
         visited = Visit(context.new_page(), origin)
         visited.watch()

@@ -1,4 +1,5 @@
-// The contrast of every text of a page, as WCAG 2.2 defines it (1.4.3).
+// The contrast of every text of a page, and of what else people have to see: marks of charts and edges of fields.
+// As WCAG 2.2 defines it (1.4.3, 1.4.11).
 () => {
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   const rgba = (color) => {
@@ -26,10 +27,27 @@
     const found = (high + 0.05) / (low + 0.05);
     return found < least ? `${kind} ${element.tagName}.${element.className} ${found.toFixed(2)} "${element.textContent.slice(0, 40)}"` : null;
   };
+  const between = (ink, under) => {
+    const [high, low] = [light(over(ink, under)), light(under)].sort((a, b) => b - a);
+    return (high + 0.05) / (low + 0.05);
+  };
+  // A field is seen by its border, a filled button by its ground.
+  const edge = (element) => {
+    const style = getComputedStyle(element);
+    return element.matches(".primary, .main") ? style.backgroundColor : style.borderTopColor;
+  };
+  const mark = (around, color, element = around) => {
+    const found = between(rgba(color), ground(around));
+    return found < 3 ? `mark ${element.tagName}.${element.getAttribute("class")} ${found.toFixed(2)}` : null;
+  };
   const problems = [];
   let checked = 0;
   for (const element of document.querySelectorAll("body *")) {
-    if (!element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || element.closest("svg.chart, .brand svg")) continue;
+    if (!element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || element.closest("svg title")) continue;
+    if (element.matches(".chart rect:not(.hit)")) problems.push(mark(element, getComputedStyle(element).fill));
+    if (element.matches(".chart path, .brand path")) problems.push(mark(element, getComputedStyle(element).stroke));
+    if (element.matches("input, textarea, select, button:not(.quiet)"))
+      problems.push(mark(element.parentElement, edge(element), element));
     const isText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
     const isField = element.matches("input, textarea, select");
     if (!isText && !isField) continue;

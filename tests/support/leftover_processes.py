@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 PROC = Path("/proc")
 GRACE_S = 3.0
 """What was told to end may take a moment."""
@@ -45,6 +47,14 @@ def end(processes: list[Process]) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.number, signal.SIGKILL)
+
+
+def require_none(of: str) -> None:
+    """Fail, and end them, if processes of some tests still live."""
+    if found := left():
+        end(found)
+        commands = "\n".join(f"{process.number}: {process.command}" for process in found)
+        pytest.fail(f"{of} left processes behind:\n{commands}", pytrace=False)
 
 
 def _ours() -> list[Process]:

@@ -34,7 +34,7 @@ def test_an_approved_call_of_a_tool_with_other_words_says_what_to_approve(tmp_pa
     told = refused.err + refused.out.decode()
     assert refused.code == 3
     assert "approve them with `portbook pin box`" in told
-    assert "The API behind the tool failed" not in told
+    assert "The API or server behind the tool failed" not in told
 
 
 def test_no_process_stays_that_belongs_to_no_session(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_a_call_and_a_start_have_a_deadline(tmp_path: Path, peer_over: PeerOf) -
     with peer_over(tmp_path, settings) as peer:
         assert "TIMEOUT" in json.dumps(peer.call("small__wait"))
         assert peer.text("small__write") == "write"
-        wait_until(lambda: b"mcp.mute: it failed: it did not answer in time" in _stderr(tmp_path))
+        wait_until(lambda: b"mcp.mute: it failed: it did not answer initialize within" in _stderr(tmp_path))
 
 
 @pytest.mark.covers("design.servers.may-ask")

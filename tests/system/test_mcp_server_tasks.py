@@ -57,6 +57,17 @@ def test_a_tool_that_may_run_as_a_task_is_called_as_a_tool(tmp_path: Path, peer_
         assert peer.text("box__maybe") == "plain"
 
 
+def test_a_tool_that_may_run_as_a_task_does_for_a_client_with_tasks(
+    tmp_path: Path, peer_over: PeerOf
+) -> None:
+    with peer_over(tmp_path, BOX, "2026-07-28") as peer:
+        assert peer.text("box__maybe") == "plain"
+        created = peer.answer("tools/call", {"name": "box__maybe", "arguments": {}, "_meta": WITH_TASKS})
+        named = {"taskId": created["result"]["taskId"], "_meta": WITH_TASKS}
+        wait_until(lambda: peer.answer("tasks/get", named)["result"]["status"] == "completed")
+        assert peer.answer("tasks/get", named)["result"]["result"]["content"][0]["text"] == "as a task"
+
+
 def test_the_result_of_a_task_is_checked_as_that_of_a_tool(tmp_path: Path, peer_over: PeerOf) -> None:
     with peer_over(tmp_path, BOX) as peer:
         assert "BAD_RESULT" in json.dumps(peer.call("box__broken"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.in_process_connection import EVERY_REVISION
+from support.in_process_connection import EVERY_REVISION, STATELESS_META
 from support.mcp_peer import SMALL_SERVER, Peer, peer_of, small_server, table
 from support.portbook_process import environment, http_server, records, run
 
@@ -190,9 +190,42 @@ def test_one_broken_server_takes_nothing_else_down(tmp_path: Path) -> None:
         assert all(name.startswith("small__") for name in peer.names())
 
 
+BROKEN = table("broken", 'command = ["/no/such/program"]')
+
+
+@pytest.mark.covers("design.servers.missing")
+@pytest.mark.parametrize("revision", EVERY_REVISION)
+def test_a_list_names_the_servers_that_it_has_nothing_of(tmp_path: Path, revision: str) -> None:
+    with peer_of(tmp_path, SETTINGS + BROKEN, revision) as peer:
+        listed = peer.answer("tools/list")["result"]
+        assert listed["_meta"] == {"portbook/missing_servers": ["broken"]}
+    with peer_of(tmp_path, SETTINGS, revision) as peer:
+        assert "_meta" not in peer.answer("tools/list")["result"]
+
+
+def test_a_list_names_no_server_that_its_caller_cannot_use(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(SETTINGS + BROKEN)
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": STATELESS_META}}
+    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/list"}
+    accept = {"accept": "application/json, text/event-stream", "content_type": "application/json"}
+    keys = {tools: _key(tmp_path, tools) for tools in ("*", "small.*")}
+    with http_server(cwd=tmp_path, tools=()) as server:
+        for tools, key in keys.items():
+            bearer = {"authorization": f"Bearer {key}"}
+            answer = server.request("/mcp", json.dumps(request).encode(), **headers, **accept, **bearer)
+            listed = answer.json["result"]
+            assert any(tool["name"] == "small__echo" for tool in listed["tools"])
+            assert ("broken" in json.dumps(listed)) is (tools == "*")
+
+
+def _key(folder: Path, tools: str) -> str:
+    name = "all" if tools == "*" else "some"
+    return run("keys", "create", name, "--tools", tools, cwd=folder).out.decode().split()[-1]
+
+
 @pytest.mark.covers("design.servers.status")
 def test_operators_see_how_servers_do_and_restart_them(tmp_path: Path) -> None:
-    with peer_of(tmp_path, SETTINGS + table("broken", 'command = ["/no/such/program"]')) as peer:
+    with peer_of(tmp_path, SETTINGS + BROKEN) as peer:
         peer.names()
 
         def status(state: str, restarts: int) -> dict[str, Any]:
@@ -216,7 +249,7 @@ def test_operators_see_how_servers_do_and_restart_them(tmp_path: Path) -> None:
 
 
 def test_deep_health_names_the_server_that_fails(tmp_path: Path) -> None:
-    (tmp_path / "portbook.toml").write_text(SETTINGS + table("broken", 'command = ["/no/such/program"]'))
+    (tmp_path / "portbook.toml").write_text(SETTINGS + BROKEN)
     with http_server(cwd=tmp_path, tools=()) as server:
         assert server.request("/tools").status == 200
         health = server.request("/health?deep=1")
@@ -253,7 +286,7 @@ def test_a_server_over_http_is_the_same(tmp_path: Path) -> None:
     [
         (["command = []"], "command must name a program"),
         ([], "needs either command or url"),
-        (['command = ["x"]', 'url = "http://x/"'], "has both command and url; keep one"),
+        (['command = ["x"]', 'url = "http://x/"'], "has both command and url; leave out one"),
         (['url = "ftp://x"'], "url cannot be used"),
         (['command = ["x"]', 'headers = { A = "b" }'], "headers is only for servers with a url"),
         (['url = "http://x/"', 'headers = { Mcp-Name = "b" }'], "is not a header that can be set"),

@@ -104,7 +104,9 @@ def test_a_failure_of_a_read_does_not_speak_of_possible_effects(door: tuple[Door
     ask, _ = door
     reading, writing = (ask(Asked(f"shop.{tool}", {"status": "503"})).raw for tool in ("find", "order"))
     assert b"Check whether it had effects" not in reading
-    if b"The API behind the tool failed" in writing:  # an error of the envelope contract has no sentence
+    if (
+        b"The API or server behind the tool failed" in writing
+    ):  # an error of the envelope contract has no sentence
         assert b"The tool only reads, so there were no effects." in reading
         assert b"Check whether it had effects before you retry." in writing
 

@@ -28,7 +28,14 @@ def test_the_contract_schemas_are_found_inside_the_installed_wheel(wheel: Path, 
     assert "portbook/_shipped/schemas/envelope.schema.json" in names
     assert "portbook/_shipped/schemas/tools/docs.search.json" in names
     assert "portbook/py.typed" in names
-    pages = ("docs.html", "console/console.html", "console/main.js", "console/base.css", "console/icon.svg")
+    pages = (
+        "docs.html",
+        "key_needed.html",
+        "console/console.html",
+        "console/main.js",
+        "console/base.css",
+        "console/icon.svg",
+    )
     assert {f"portbook/doors/http/pages/{page}" for page in pages} <= set(names)
     script = (
         "import portbook, portbook.tools.registry as r;"

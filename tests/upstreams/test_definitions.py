@@ -60,6 +60,16 @@ def test_resources_without_templates_are_still_resources() -> None:
     assert [each.name for each in offer.definitions] == ["a://b"]
 
 
+def test_a_list_that_is_declared_and_does_not_exist_is_empty_and_told_of() -> None:
+    tool = {"name": "a", "inputSchema": SCHEMA}
+    offer = seen(Lists({"tools/list": [{"tools": [tool]}]}), {"tools": {}, "prompts": {}, "resources": {}})
+    assert [each.name for each in offer.definitions] == ["a"]
+    assert offer.left_out == (
+        "it declares resources, and has no resources/list",
+        "it declares prompts, and has no prompts/list",
+    )
+
+
 def test_one_page_that_is_too_long_is_given_up() -> None:
     page = {"tools": [{"name": f"t{at}", "inputSchema": SCHEMA} for at in range(5001)]}
     with pytest.raises(TooMany, match="more than 5000 entries"):

@@ -75,6 +75,15 @@ def test_a_server_that_the_first_question_ended_is_started_again_without_it() ->
     assert not links[0].is_open
 
 
+def test_a_server_that_ignores_the_first_question_has_time_left_for_the_second() -> None:
+    class Deaf(Handshaking):
+        def answer(self, message: dict[str, Any]) -> None:
+            if message["method"] == "initialize":
+                super().answer(message)
+
+    assert begin(Deaf()) == ["server/discover"]
+
+
 def test_a_server_that_cannot_be_spoken_with_is_closed_and_says_why() -> None:
     class Newer(Handshaking):
         def answer(self, message: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ def test_a_message_belongs_to_its_stream_then_to_its_task_then_to_the_only_call(
     of_task = {"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "t"}}}
     assert requests.call_of(1, of_task) is calls[1]
     assert requests.call_of(None, of_task) is calls[2]
-    assert requests.call_of(None, {}) is None
+    assert requests.call_of(None, {}) is calls[1]
     requests.take(2)
     assert requests.call_of(9, {}) is calls[1]
 
@@ -58,6 +58,16 @@ def test_a_question_is_of_the_call_that_waits_for_no_answer_if_all_are_of_one_cl
             calls[number].continue_for(Run(1000, Identity("r", "t", "s"), session=session))
         calls[1].ask(UpstreamQuestion({"method": "roots/list"}, lambda _: None, lambda _: None))
         assert requests.only() is (calls[2] if is_known else None)
-        [asked] = calls[1].take_questions()
-        asked.answer({})
+        calls[1].end_round()
+        calls[2].ask(UpstreamQuestion({"method": "roots/list"}, lambda _: None, lambda _: None))
+        assert requests.only() is (calls[2] if is_known else None), "it may ask for more at once"
+        for asked in (*calls[1].take_questions(), *calls[2].take_questions()):
+            asked.answer({})
         assert requests.only() is None
+
+
+def test_of_the_calls_of_one_client_a_question_that_names_no_task_is_of_none() -> None:
+    requests, calls = opened(1, 2, tasks={1: "t"})
+    assert requests.only() is calls[2]
+    requests.take(2)
+    assert requests.only() is calls[1]

@@ -144,6 +144,7 @@ def assemble(
             settings.server_version or __version__,
             settings.server_instructions,
             dict if servers is None else servers.offers.instructions,
+            tuple if servers is None else servers.missing,
         ),
         incoming=settings.incoming_validation,
         outgoing=settings.outgoing_validation,

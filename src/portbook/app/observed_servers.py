@@ -56,12 +56,17 @@ def _withheld(found: Iterable[Withheld]) -> list[str]:
         if pending:
             sentences.append(f"mcp.{server}: {_count(pending)} not approved yet; run `portbook pin {server}`")
         sentences += [
-            f"mcp.{server}: {each.observed.kind} {each.observed.name!r} is withheld: it has changed; "
-            "run `portbook review`"
+            f"mcp.{server}: {each.observed.kind} {each.observed.name!r} is withheld: {_why(each)}"
             for each in withheld
             if each.verdict.standing is not Standing.PENDING
         ]
     return sentences
+
+
+def _why(withheld: Withheld) -> str:
+    if withheld.verdict.is_quarantined:
+        return "it looks like an attack on the model; run `portbook scan`"
+    return "it has changed; run `portbook review`"
 
 
 def _count(pending: list[Withheld]) -> str:

@@ -124,6 +124,11 @@ class PinReview:
         observed = _NOTHING if isinstance(offer, str) else offer
         return WithheldServer(alias, self.pins.servers.get(alias) or _NOTHING, observed, found)
 
+    def pinned(self, alias: str) -> int:
+        """Return how many definitions of a server are in the lock."""
+        approved = self.pins.servers.get(alias) or _NOTHING
+        return len(approved.tools) + len(approved.prompts) + (approved.instructions is not None)
+
     def approve(self, alias: str, shown: Iterable[ShownDefinition], *, is_forced: bool) -> None:
         """Write definitions of a server to the lock, as they were shown: all of them, or none.
 

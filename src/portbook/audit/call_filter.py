@@ -88,6 +88,12 @@ def _of_tool(pattern: str) -> Callable[[CallRow], bool]:
     return is_wanted
 
 
+def _by_rule(name: str) -> Callable[[CallRow], bool]:
+    # A record names the rule with its place, which moves when lines above it are edited.
+    placed = f"{name} ("
+    return lambda row: row.rule is not None and (row.rule == name or row.rule.startswith(placed))
+
+
 def _with_status(value: str) -> Callable[[CallRow], bool]:
     if value.isdecimal():
         return lambda row: str(row.code) == value
@@ -113,6 +119,7 @@ _TESTS: Final[Mapping[str, Callable[[str], Callable[[CallRow], bool]]]] = {
     "caller": lambda value: lambda row: row.caller == value,
     "door": lambda value: lambda row: row.door is not None and row.door.startswith(value),
     "decision": lambda value: lambda row: row.decision == value,
+    "rule": _by_rule,
     "status": _with_status,
     "reason": lambda value: lambda row: row.reason == value,
     "approval": lambda value: lambda row: row.approval == value,

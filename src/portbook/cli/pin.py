@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -12,7 +13,7 @@ import click
 from portbook.app.pin_review import PinReview
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
-from portbook.cli.pin_report import differing, report_data, report_words
+from portbook.cli.pin_report import approved_words, differing, report_data, report_words
 from portbook.cli.pinned_servers import PinnedServers, open_servers
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with, verdict_or_none
 from portbook.pins.pin_lock import approve
@@ -50,11 +51,13 @@ def command(names: tuple[str, ...], *, check: bool, force: bool, is_json: bool, 
 
     Asks every server of the settings, or those named, what it offers, and writes it to portbook.lock beside
     the settings file: tools, prompts and instructions, part by part. What differs from what was approved
-    before is printed, with its grade. A server that cannot be asked keeps what it has there. A definition in
-    which the scan finds an attack is not approved, and the exit code is 1; with --force it is.
+    before is printed, with its grade. A server that cannot be asked keeps what it has there, and the exit
+    code is 1. So it is for a definition in which the scan finds an attack: it is not approved without
+    --force.
 
     With --check nothing is written. The exit code is 0 if the lock has what the servers offer, 1 if it
-    differs, and 2 if a server could not be asked.
+    differs, and 2 if a server could not be asked. Without a terminal, the difference is on standard output as
+    JSON, and on standard error in words.
     """
     out = claim_stdout()
     with verdict_or_none(out):
@@ -64,29 +67,42 @@ def command(names: tuple[str, ...], *, check: bool, force: bool, is_json: bool, 
             review = servers.review(offers)
             compared = {alias: _compare(review, alias) for alias in offers}
             gone = [] if names else sorted(servers.pins.servers.keys() - servers.declared.keys())
-            if not check:
-                _write(servers, compared, gone, is_forced=force)
+            is_written = not check and _write(servers, compared, gone, is_forced=force)
         except (*START_ERRORS, StoreError) as error:
             raise stop_with(error) from None
-        _print(compared, gone, out, is_json=is_json, is_written=not check)
+        words = _words(compared, gone, is_check=check, is_forced=force)
+        _print(compared, gone, words, out, is_json=is_json, is_written=is_written)
+        if check and not is_json and not out.isatty():
+            for line in words:
+                say(click.unstyle(line))
         if not check and not force and any(each.has_attack for each in compared.values()):
             say("definitions with hard findings are not approved; read them, or approve them with --force")
             raise click.exceptions.Exit(ExitCode.FAILURE)
         raise click.exceptions.Exit(_exit_code(compared, gone, is_check=check))
 
 
+def _words(
+    compared: Mapping[str, _Compared], gone: list[str], *, is_check: bool, is_forced: bool
+) -> list[str]:
+    told = report_words if is_check else partial(approved_words, is_forced=is_forced)
+    words = [line for alias, each in compared.items() for line in told(alias, each.verdicts, each.problem)]
+    return [*words, *(f"{alias}: no longer in the settings" for alias in gone)]
+
+
 def _print(
-    compared: Mapping[str, _Compared], gone: list[str], out: TextIO, *, is_json: bool, is_written: bool
+    compared: Mapping[str, _Compared],
+    gone: list[str],
+    words: list[str],
+    out: TextIO,
+    *,
+    is_json: bool,
+    is_written: bool,
 ) -> None:
     data: dict[str, Any] = {
         "servers": [report_data(alias, each.verdicts, each.problem) for alias, each in compared.items()],
         "gone": gone,
         "written": is_written,
     }
-    words = [
-        line for alias, each in compared.items() for line in report_words(alias, each.verdicts, each.problem)
-    ]
-    words += [f"{alias}: no longer in the settings" for alias in gone]
     print_data(data, words, out, is_json=is_json)
 
 
@@ -99,7 +115,8 @@ def _compare(review: PinReview, alias: str) -> _Compared:
 
 def _write(
     servers: PinnedServers, compared: Mapping[str, _Compared], gone: list[str], *, is_forced: bool
-) -> None:
+) -> bool:
+    """Write what is approved to the lock; return whether there was anything to write."""
     changed: dict[str, ServerDefinitions | None] = dict.fromkeys(gone)
     for alias, each in compared.items():
         if each.observed is not None:
@@ -109,6 +126,7 @@ def _write(
         approve(servers.folder, changed)
     if not compared:
         say("there are no MCP servers in the settings; add one as [mcp.ALIAS]")
+    return bool(changed)
 
 
 def _approvable(

@@ -10,12 +10,21 @@ import click
 
 from portbook.escaping import escaped, escaped_json
 from portbook.model import JSON, JSONObject
+from portbook.pins.difference import PartChange
 from portbook.pins.grade import Grade
 from portbook.pins.on_change import Reaction
 from portbook.pins.standing import PinVerdict, PinVerdicts, Standing
 from portbook.scan.finding import Tier
 
-__all__ = ["differing", "finding_lines", "report_data", "report_words", "title_of"]
+__all__ = [
+    "approved_words",
+    "differing",
+    "finding_lines",
+    "instance_lines",
+    "report_data",
+    "report_words",
+    "title_of",
+]
 
 _COLOURS: Final = {Reaction.ACCEPT: "green", Reaction.ASK: "yellow", Reaction.BLOCK: "red"}
 
@@ -41,36 +50,71 @@ def report_data(alias: str, verdicts: Iterable[PinVerdict], problem: str | None 
 def report_words(alias: str, verdicts: Iterable[PinVerdict], problem: str | None = None) -> Iterator[str]:
     """Yield what is to be said about one server, in lines."""
     if problem is not None:
-        yield f"{alias}: {click.style('not asked', fg='red')}: {escaped(problem)}"
+        yield _not_asked(alias, problem)
         return
-    lines = [line for verdict in verdicts for line in _in_words(verdict)]
+    lines = [line for verdict in verdicts for line in (title_of(verdict), *_why(verdict))]
     yield f"{alias}: {'as approved' if not lines else 'not as approved'}"
     yield from (f"  {line}" for line in lines)
+
+
+def approved_words(
+    alias: str, verdicts: Iterable[PinVerdict], problem: str | None = None, *, is_forced: bool
+) -> Iterator[str]:
+    """Yield what became of the definitions of one server that was pinned, in lines."""
+    if problem is not None:
+        yield _not_asked(alias, problem)
+        return
+    lines = [line for verdict in verdicts for line in _approved(verdict, is_forced=is_forced)]
+    yield f"{alias}: {'approved before, nothing has changed' if not lines else 'approved as it is now'}"
+    yield from (f"  {line}" for line in lines)
+
+
+def _approved(verdict: PinVerdict, *, is_forced: bool) -> Iterator[str]:
+    if verdict.is_quarantined and not is_forced:
+        word = click.style("not approved", fg="red", bold=True)
+        yield f"{_name_of(verdict)}: {word}: read it, or use --force"
+        yield from _why(verdict)
+        return
+    grades = verdict.difference.grades
+    word = next((each.value for each in (Grade.ADDED, Grade.REMOVED) if each in grades), "changed")
+    yield f"{_name_of(verdict)}: {word}"
+    if word == "changed":
+        yield from _why(verdict)
+
+
+def _not_asked(alias: str, problem: str) -> str:
+    return f"{alias}: {click.style('not asked', fg='red')}: {escaped(problem)}"
+
+
+def _name_of(verdict: PinVerdict) -> str:
+    difference = verdict.difference
+    is_server = difference.kind == "server"
+    return escaped("instructions of the server" if is_server else f"{difference.kind} {difference.name}")
 
 
 def title_of(verdict: PinVerdict) -> str:
     """Return the name of a definition, and how it stands."""
     difference, reaction = verdict.difference, verdict.reaction
-    name = (
-        "instructions of the server"
-        if difference.kind == "server"
-        else f"{difference.kind} {difference.name}"
-    )
     meaning = _MEANING[reaction]
     if reaction is Reaction.ACCEPT and Grade.REMOVED in difference.grades:
         meaning = "gone, as on_change accepts it"
     standing = click.style(verdict.standing.value, fg=_COLOURS[reaction], bold=True)
-    return f"{escaped(name)}: {standing}: {meaning}"
+    return f"{_name_of(verdict)}: {standing}: {meaning}"
 
 
-def _in_words(verdict: PinVerdict) -> Iterator[str]:
-    yield title_of(verdict)
+def _why(verdict: PinVerdict) -> Iterator[str]:
+    """Yield what is different, in lines."""
     for change in verdict.difference.changes:
         part = f"{escaped(change.part)}: " if change.part else ""
         yield f"  {part}{change.grade.value}: {change.note}"
-        for instance in change.instances:
-            yield f"    {escaped_json(json.dumps(instance, ensure_ascii=False))}"
+        yield from (f"    {line}" for line in instance_lines(change))
     yield from (f"  {line}" for line in finding_lines(verdict))
+
+
+def instance_lines(change: PartChange) -> Iterator[str]:
+    """Yield the values that show a change, one in each line."""
+    for instance in change.instances:
+        yield escaped_json(json.dumps(instance, ensure_ascii=False))
 
 
 def finding_lines(verdict: PinVerdict) -> Iterator[str]:

@@ -14,11 +14,13 @@ from portbook.app.pin_review import Offers, PinReview, last_offers
 from portbook.cli.options import settings_from
 from portbook.cli.terminal import fail, say
 from portbook.clock import SystemClock
+from portbook.model import JSONObject
 from portbook.pins.pin_lock import PinLock
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.settings import Settings
 from portbook.stores.observations import ObservationStore
 from portbook.stores.sqlite import Store
+from portbook.stores.upstreams import UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer
@@ -63,14 +65,18 @@ class PinnedServers:
         return {alias: self._pinned(alias, offer) for alias, offer in answers.items()}
 
     def recall(self) -> dict[str, ServerDefinitions | str]:
-        """Return what each server offered when it was last asked; one that never was is asked now."""
-        with _observations(self.settings) as observations:
-            seen = last_offers(observations, {name: self.declared[name] for name in self.names})
+        """Return what each running server said last that it offers; all others are asked now."""
+        with _stored(self.settings) as store:
+            running = {str(each["name"]) for each in _ready(store)}
+            wanted = {name: self.declared[name] for name in self.names if name in running}
+            seen = dict(last_offers(ObservationStore(store, SystemClock()), wanted))
+        seen |= dict.fromkeys((name for name in self.names if name not in seen), "it is not running")
         unknown = [name for name, offer in seen.items() if isinstance(offer, str)]
         return {**seen, **(self.ask(*unknown) if unknown else {})}
 
     def _remember(self, offers: Iterable[Offer]) -> None:
-        with _observations(self.settings) as observations:
+        with _stored(self.settings) as store:
+            observations = ObservationStore(store, SystemClock())
             for offer in offers:
                 observations.remember(offer.server, offer.as_data()).result()
 
@@ -79,12 +85,17 @@ class PinnedServers:
 
 
 @contextmanager
-def _observations(settings: Settings) -> Generator[ObservationStore]:
+def _stored(settings: Settings) -> Generator[Store]:
     store = Store(settings.store_path)
     try:
-        yield ObservationStore(store, SystemClock())
+        yield store
     finally:
         store.close()
+
+
+def _ready(store: Store) -> list[JSONObject]:
+    """Return the servers that a running process has a connection to."""
+    return [each for each in UpstreamStore(store, SystemClock()).statuses() if each["state"] == "ready"]
 
 
 def open_servers(config: Path | None, names: tuple[str, ...]) -> PinnedServers:

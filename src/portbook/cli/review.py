@@ -12,7 +12,7 @@ import click
 from portbook.app.pin_review import Offers, WithheldServer
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
-from portbook.cli.pin_report import finding_lines, report_data, report_words, title_of
+from portbook.cli.pin_report import finding_lines, instance_lines, report_data, report_words, title_of
 from portbook.cli.pinned_servers import PinnedServers, open_servers
 from portbook.cli.review_columns import side_by_side
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with, verdict_or_none
@@ -38,7 +38,7 @@ def command(names: tuple[str, ...], *, force: bool, is_json: bool, config: Path 
     definition is written to portbook.lock, and served from then on. Without a terminal, or with --json, the
     graded differences are printed, and the exit code is 1 if there are any.
 
-    A definition is reviewed as the server that is running saw it last. A server that was never asked is asked
+    Of a server that is running, the definitions are reviewed that it said last. Any other server is asked
     now.
     """
     out = claim_stdout()
@@ -108,6 +108,7 @@ def _shown(reviewed: WithheldServer, verdict: PinVerdict) -> Iterator[str]:
     yield f"{reviewed.alias}: {title_of(verdict)}"
     for change in verdict.difference.changes:
         yield f"  {change.part or 'as a whole'}: {change.grade.value}: {change.note}"
+        yield from (f"    {line}" for line in instance_lines(change))
     yield from (f"  {line}" for line in finding_lines(verdict))
     yield from side_by_side(*reviewed.sides(verdict))
 

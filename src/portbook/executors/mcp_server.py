@@ -33,6 +33,9 @@ from portbook.upstreams.transport import ConnectionLost, NotSent, SessionLost
 
 __all__ = ["McpServerExecutor"]
 
+# A round costs its client a request, and often a person's attention: what a server asks at once goes in one.
+_GATHER_S: Final = 0.05
+
 # How often a server may answer with questions before a call ends.
 _MAX_ROUNDS: Final = 10
 
@@ -194,14 +197,20 @@ class McpServerExecutor:
 
     async def _attend(self, way: UpstreamRequest, call: RunningCall) -> None:
         """Answer the questions of a server that keeps a connection."""
-        asked = {f"question_{at}": each for at, each in enumerate(call.take_questions(), 1)}
-        requests = {key: each.request for key, each in asked.items()}
-        try:
-            client = askable(way, requests.values())
-        except Failed as failure:
-            for each in asked.values():
+        client = way.run.reach()
+        if client is not None and (client.answers_later or call.task is not None):
+            await asyncio.sleep(_GATHER_S)
+        asked: dict[str, UpstreamQuestion] = {}
+        for each in call.take_questions():
+            try:
+                client = askable(way, (each.request,))
+            except Failed as failure:
                 each.refuse(str(failure.details.get("why", "the client cannot be asked")))
+            else:
+                asked[f"question_{len(asked) + 1}"] = each
+        if client is None or not asked:
             return
+        requests = {key: each.request for key, each in asked.items()}
         if client.answers_later:
             await self._hold(way, call, asked, client, requests)
         asking = asyncio.ensure_future(client.ask(requests, any_answer))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from portbook.executors.upstream_tasks import runs_as_task
-from portbook.model import JSON, JSONObject, Run
+from portbook.model import JSON, Client, JSONObject, Run
 from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
 from portbook.protocol.log_levels import LEVELS
 from portbook.tools.catalog import Tool
@@ -49,7 +49,7 @@ def params_of(
 ) -> JSONObject:
     """Return the params of the request of this number, with the answers and the state of a later round."""
     wanted = _wanted(way)
-    if runs_as_task(way.entry, way.connection):
+    if runs_as_task(way.entry, way.connection, is_wanted=_knows_tasks(way.run.reach())):
         wanted["task"] = {"ttl": way.run.timeout_ms}
     meta = _meta(way, number)
     if meta:
@@ -70,9 +70,14 @@ def capabilities_of(way: UpstreamRequest) -> JSONObject:
     client = way.run.reach()
     declared = {} if client is None else client.capabilities
     mirrored = {name: declared[name] for name in sorted(way.may_ask) if name in declared}
-    if client is None or not client.answers_later or declares({META_CAPABILITIES: declared}, TASKS):
+    if client is None or not client.answers_later or _knows_tasks(client):
         mirrored["extensions"] = {TASKS: {}}
     return mirrored
+
+
+def _knows_tasks(client: Client | None) -> bool:
+    """Return whether a client takes a task for an answer."""
+    return client is not None and declares({META_CAPABILITIES: client.capabilities}, TASKS)
 
 
 def _wanted(way: UpstreamRequest) -> JSONObject:

@@ -13,7 +13,7 @@ from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 from portbook.tools.client_capabilities import known_capabilities
-from portbook.upstreams.answer_checks import BadAnswer, RpcError
+from portbook.upstreams.answer_checks import UNREADABLE, BadAnswer, RpcError
 from portbook.upstreams.request_meta import without_reserved
 from portbook.upstreams.transport import ConnectionLost, NotSent
 
@@ -75,7 +75,9 @@ def ending_by(
     if isinstance(error, RpcError):
         return _rpc_failure(error, tool, revision)
     if isinstance(error, BadAnswer):
-        return Failed(Reason.BAD_RESULT, error.findings)
+        first = error.findings[0]
+        unread = first.message if first.keyword == UNREADABLE else None
+        return Failed(Reason.BAD_RESULT, error.findings, happened=unread)
     if isinstance(error, NotSent):
         return Refused(Reason.UPSTREAM_ERROR, happened=str(error), is_retryable=True)
     return Failed(Reason.UPSTREAM_ERROR, happened=str(error))

@@ -1,9 +1,9 @@
 """Follows a task that an MCP server created for a call, to its result.
 
 In 2026-07-28 a server decides by itself that a call is a task, and is asked how it is doing. In 2025-11-25 it
-says of a tool that it runs as a task alone; then one request waits for the result. The caller gets a task of
-ours, if its client knows tasks; otherwise the call waits. What the task asks goes to the caller's client, and
-a call that is cancelled cancels the task.
+says of a tool that it runs as a task alone, or can; then one request waits for the result. The caller gets a
+task of ours, if its client knows tasks; otherwise the call waits. What the task asks goes to the caller's
+client, and a call that is cancelled cancels the task.
 """
 
 from __future__ import annotations
@@ -69,11 +69,17 @@ async def follow_task(
     return result_of_state(connection, state)
 
 
-def runs_as_task(entry: UpstreamEntry, connection: UpstreamConnection) -> bool:
-    """Return whether a server of 2025-11-25 runs a tool as a task alone."""
+def runs_as_task(entry: UpstreamEntry, connection: UpstreamConnection, *, is_wanted: bool) -> bool:
+    """Return whether a server of 2025-11-25 is to run a tool as a task.
+
+    That is one which it runs so alone; and one which it can run so, where the caller knows tasks.
+    """
     execution = entry.definition.get("execution")
-    is_required = isinstance(execution, dict) and execution.get("taskSupport") == "required"
-    return is_required and method_of(_RESULT, connection.revision.name) is not None
+    support = execution.get("taskSupport") if isinstance(execution, dict) else None
+    is_possible = support == "optional" and "tasks" in connection.capabilities
+    if support != "required" and not (is_possible and is_wanted):
+        return False
+    return method_of(_RESULT, connection.revision.name) is not None
 
 
 def begin_result(

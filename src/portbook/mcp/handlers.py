@@ -33,6 +33,7 @@ __all__ = ["LISTEN", "Asked", "Handler", "Handlers", "TaskStore"]
 LISTEN: Final = "subscriptions/listen"
 
 _META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
+_META_MISSING: Final = "portbook/missing_servers"
 
 IsAllowed = Callable[[str, JSONObject, Revision], bool]
 
@@ -125,9 +126,19 @@ class Handlers:
 
         def answer(asked: Asked, caller: Caller) -> JSONObject:
             seen = listing.of(asked.revision, lambda name: matches(caller.tools, name))
-            return _page(member, seen, asked)
+            return {**_page(member, seen, asked), **self._incomplete(caller)}
 
         return answer
+
+    def _incomplete(self, caller: Caller) -> JSONObject:
+        """Return as `_meta` which MCP servers a list has nothing of, because they could not be asked.
+
+        Only of servers of which the caller may use whatever they have: the names say that they exist.
+        """
+        missing: list[JSON] = [
+            alias for alias in self._about.missing_servers() if matches(caller.tools, f"{alias}.anything")
+        ]
+        return {"_meta": {_META_MISSING: missing}} if missing else {}
 
     def _resources(self, *, templates: bool) -> list[Tool]:
         return [tool for tool in self._catalog.of("resource") if is_template(tool) == templates]

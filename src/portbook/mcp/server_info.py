@@ -29,6 +29,8 @@ class About(NamedTuple):
     instructions: str | None = None
     of_servers: Callable[[], Mapping[str, str]] = dict
     """Returns the approved instructions of the MCP servers behind us, by alias."""
+    missing_servers: Callable[[], Collection[str]] = tuple
+    """Returns the aliases of those that could not be asked what they offer."""
 
     def as_server(self, revision: Revision) -> JSONObject:
         """Return `serverInfo` as a revision has it."""

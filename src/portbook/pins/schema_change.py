@@ -111,9 +111,9 @@ _INCOMPARABLE: Final = SchemaChange(
 
 _NOTES: Final = {
     Grade.WORDS: "it is written differently, and allows the same",
-    Grade.WIDENED: "it allows more; the value was not allowed",
-    Grade.NARROWED: "it allows less; the value is no longer allowed",
-    Grade.BREAKING: "the first value is no longer allowed, the second was not allowed",
+    Grade.WIDENED: "it declares more than before, such as this value",
+    Grade.NARROWED: "it declares less than before, and no longer this value",
+    Grade.BREAKING: "it no longer declares the first value, and now declares the second",
 }
 
 

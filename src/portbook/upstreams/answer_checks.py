@@ -11,10 +11,13 @@ from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidato
 from portbook.protocol.methods import method_of
 from portbook.protocol.revisions import REVISIONS
 
-__all__ = ["TASK", "AnswerChecks", "BadAnswer", "RpcError", "is_created_task"]
+__all__ = ["TASK", "UNREADABLE", "AnswerChecks", "BadAnswer", "RpcError", "is_created_task"]
 
 # The `resultType` of a result that is a task.
 TASK: Final = "task"
+
+# The keyword of a finding about an answer that could not be read at all, in which there are no places.
+UNREADABLE: Final = "json"
 
 _NO_VIOLATION: Final[tuple[Finding, ...]] = ()
 

@@ -18,7 +18,7 @@ from portbook.errors import Finding, Refused
 from portbook.model import JSONObject, Run
 from portbook.protocol.log_levels import LEVELS
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, Revision
-from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer
+from portbook.upstreams.answer_checks import UNREADABLE, AnswerChecks, BadAnswer
 from portbook.upstreams.open_requests import OpenRequest, OpenRequests
 from portbook.upstreams.running_call import RunningCall
 from portbook.upstreams.server_requests import ServerRequests
@@ -67,6 +67,8 @@ class UpstreamConnection:
         self.capabilities: JSONObject = {}
         """What the server declared."""
         self.instructions: str | None = None
+        self.last_question: str | None = None
+        """The method of the last request that belongs to no call."""
         self.is_lost = False
 
     @property
@@ -95,6 +97,7 @@ class UpstreamConnection:
 
         Raises `NotSent`, `ConnectionLost`, `TimeoutError`, `RpcError` and `BadAnswer`.
         """
+        self.last_question = method
         call = self.begin(method, lambda _: params, None, is_aside=True)
         try:
             async with asyncio.timeout(timeout_s):
@@ -264,7 +267,7 @@ class UpstreamConnection:
         only = self._open.only_answerable()
         number = of if of is not None else None if only is None else only.number
         if number is not None:
-            self.failed(number, BadAnswer((Finding("", problem, "json", ""),)))
+            self.failed(number, BadAnswer((Finding("", problem, UNREADABLE, ""),)))
 
     def _take(self, message: JSONObject, of: int | None) -> None:
         method = message.get("method")

@@ -51,6 +51,9 @@ _LISTS: Final = (
 )
 
 
+# JSON-RPC's code for a method that does not exist. Some servers declare what they have nothing of.
+_NO_METHOD: Final = -32601
+
 # What is approved by its name.
 _PINNED: Final = frozenset({"tool", "prompt"})
 
@@ -155,10 +158,13 @@ async def _entries(
             params["cursor"] = cursor
         try:
             page = await connection.request(wanted.method, params, timeout_s)
-        except RpcError:
+        except RpcError as error:
             if wanted.kind == "template":  # many servers with resources have no templates, and say so thus
                 return entries, size
-            raise
+            if error.code != _NO_METHOD or cursor is not None:
+                raise
+            left_out.append(f"it declares {wanted.capability}, and has no {wanted.method}")
+            return entries, size
         except BadAnswer as error:
             page = _without_wrong(connection, wanted, error, left_out)
         entries += _usable(server, page, wanted, left_out)

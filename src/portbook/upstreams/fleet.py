@@ -142,6 +142,10 @@ class Fleet:
         """Return what servers list and nothing can be done with, as sentences."""
         return [f"mcp.{alias}: {each}" for alias, found in self._left_out.items() for each in found]
 
+    def missing(self) -> list[str]:
+        """Return the servers that could not be asked yet what they offer."""
+        return sorted(alias for alias, each in self._servers.items() if not each.has_offered)
+
     def problems(self) -> dict[str, str | None]:
         """Return why each server does not work, None where it does or is not running."""
         return {alias: each.last_error for alias, each in self._servers.items()}

@@ -30,7 +30,7 @@ __all__ = ["Era", "Unspeakable", "shake_hands"]
 
 _STATELESS: Final = REVISIONS[STATELESS_REVISIONS[-1]]
 # A server of the handshake era that ignores what comes before `initialize` costs this once. Programs that are
-# fetched when they are started take longer.
+# fetched when they are started take longer. At most half of the time for a start: `initialize` comes next.
 _DISCOVER_S: Final = 3.0
 
 _MODERN_ERRORS: Final = frozenset(
@@ -65,7 +65,7 @@ async def shake_hands(
     asked: RunningCall | None = None
     if era.is_stateless is not False:
         asked = _discover(connection)
-        patience_s = timeout_s if era.is_stateless else min(timeout_s, _DISCOVER_S)
+        patience_s = timeout_s if era.is_stateless else min(timeout_s / 2, _DISCOVER_S)
         await asyncio.wait((asked.result,), timeout=patience_s)
         if asked.result.done():
             if _learn(connection, era, asked):
@@ -106,7 +106,8 @@ async def _initialize(
         raise Unspeakable(f"it refused initialize with the error {error.code}") from None
     except BadAnswer as error:
         first = error.findings[0]
-        raise Unspeakable(f"its answer to initialize is wrong: {first.pointer}: {first.message}") from None
+        place = first.pointer or "(root)"
+        raise Unspeakable(f"its answer to initialize is wrong: {place}: {first.message}") from None
     named = result.get("protocolVersion")
     if named not in HANDSHAKE_REVISIONS:
         raise Unspeakable("it chose a revision that Portbook does not speak")

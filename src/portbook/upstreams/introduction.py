@@ -76,7 +76,7 @@ class Introduction:
                 offer = await observe(declared.alias, connection, timeout_s)
             await offered(offer, frozenset())  # before a call can use the connection
         except BaseException as error:
-            closing, problem = self._close(connection), words_of(error)
+            closing, problem = self._close(connection), words_of(error, connection, declared)
             if problem is None:
                 raise
             await asyncio.wait((closing,))  # its last words come at its end
@@ -84,15 +84,18 @@ class Introduction:
         return connection
 
 
-def words_of(error: BaseException) -> str | None:
+def words_of(error: BaseException, connection: UpstreamConnection, declared: DeclaredUpstream) -> str | None:
     """Return what happened, without a word of the server; None for what is no fault of its."""
+    method = connection.last_question
+    asked = "" if method is None else f" {method}"
     if isinstance(error, TimeoutError):
-        return "it did not answer in time"
+        return f"it did not answer{asked} within {declared.timeout_ms} ms"
     if isinstance(error, RpcError):
-        return f"it answered with the error {error.code}"
+        return f"it answered{asked} with the error {error.code}"
     if isinstance(error, BadAnswer):
         first = error.findings[0]
-        return f"its answer breaks the protocol: {first.pointer or '(root)'}: {first.message}"
+        told = "its answer" if method is None else f"its answer to {method}"
+        return f"{told} breaks the protocol: {first.pointer or '(root)'}: {first.message}"
     if isinstance(error, NotSent | ConnectionLost | Unspeakable | TooMany):
         return str(error)
     return None

@@ -104,8 +104,8 @@ def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
 def _transport(table: Table) -> UpstreamTransport:
     command, url = table.texts("command"), table.text("url")
     if (command is None) == (url is None):
-        has = "has both command and url; keep one" if url is not None else "needs either command or url"
-        raise table.wrong(None, has)
+        problem = "needs either command or url" if url is None else "has both command and url; leave out one"
+        raise table.wrong(None, problem)
     named = table.choice("transport", ("stdio", "http", "sse"))
     if command is not None:
         if not command:

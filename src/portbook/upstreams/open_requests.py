@@ -88,10 +88,15 @@ class OpenRequests:
     def only(self) -> RunningCall | None:
         """Return the one call that is under way; None where there are several.
 
-        A call that waits for answers asks no more meanwhile. So of several calls of one client, that is the
-        one that waits for none; what is for one client never goes to a different one.
+        What is for one client never goes to a different one. Of several calls of one client it is, in turn:
+
+        1. One that is no task: what is of a task names it.
+        2. The one that waits for no answer: a call that waits most likely asks no more meanwhile.
+        3. The one whose round has not ended, which may ask several things at once.
         """
         calls = [each.call for each in self._open.values() if not each.is_aside]
         if len(calls) > 1 and len({call.owner for call in calls}) == 1:
-            calls = [call for call in calls if not call.is_asking]
+            calls = [call for call in calls if call.task is None] or calls
+            silent = [call for call in calls if not call.is_asking]
+            calls = silent or [call for call in calls if not call.is_between_rounds]
         return calls[0] if len(calls) == 1 else None

@@ -65,6 +65,11 @@ class RunningCall:
         """Return whether a question of it has no answer yet."""
         return self._asked > 0
 
+    @property
+    def is_between_rounds(self) -> bool:
+        """Return whether its caller has yet to come back with answers."""
+        return self._kept is not None
+
     def client(self) -> Client | None:
         """Return the caller's client, where it can be reached."""
         return None if self._run is None else self._run.reach()

@@ -294,7 +294,9 @@ class Supervisor:
         try:
             offer = await observe(self.declared.alias, connection, self.declared.timeout_ms / 1000)
         except (ConnectionLost, NotSent, RpcError, BadAnswer, TimeoutError, TooMany) as error:
-            self._watcher.tell(f"its changed list could not be read: {words_of(error)}")
+            self._watcher.tell(
+                f"its changed list could not be read: {words_of(error, connection, self.declared)}"
+            )
         else:
             await self._watcher.offered(instance, offer, announced)
 
@@ -307,7 +309,7 @@ class Supervisor:
         self._odd += 1
         # The first of each power of ten: a server that floods us says it once, and again much later.
         if str(self._odd).strip("0") == "1":
-            self._watcher.tell(f"{problem} ({self._odd} such messages so far)")
+            self._watcher.tell(f"{problem} (messages dropped so far: {self._odd})")
 
 
 def _retrieved(task: asyncio.Task[UpstreamConnection]) -> None:

@@ -10,6 +10,7 @@ from portbook.doors.http.approvals import APPROVALS, decide_approval, list_appro
 from portbook.doors.http.console import console
 from portbook.doors.http.docs_page import DOCS, docs_page
 from portbook.doors.http.health import health, livez
+from portbook.doors.http.key_page import readable_refusals
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
 from portbook.doors.http.mcp.legacy_sse import MESSAGES, SSE, legacy_sse
@@ -28,7 +29,12 @@ from portbook.doors.http.operator.policy_routes import (
     show_policy,
 )
 from portbook.doors.http.operator.proof_route import PROOF, prove_log
-from portbook.doors.http.operator.upstream_routes import UPSTREAMS, list_upstreams, restart_upstream
+from portbook.doors.http.operator.upstream_routes import (
+    UPSTREAMS,
+    list_upstreams,
+    restart_upstream,
+    upstream_counts,
+)
 from portbook.doors.http.operator.waiting_route import WAITING, list_waiting
 from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tool, tools
 from portbook.doors.http.router import Route, Router, Serve
@@ -63,9 +69,9 @@ def route_table(
     pages |= _operator_pages(served)
     routes: dict[tuple[str, str], Route] = {}
     for path, page in pages.items():
-        routes["GET", path] = routes["HEAD", path] = Route(page)
-    routes["GET", TOOLS] = tools(boundary)
-    routes["GET", f"{TOOLS}/{{}}"] = tool(boundary)
+        routes["GET", path] = routes["HEAD", path] = Route(readable_refusals(page))
+    for path, route in ((TOOLS, tools(boundary)), (f"{TOOLS}/{{}}", tool(boundary))):
+        routes["GET", path] = route._replace(serve=readable_refusals(route.serve))
     routes["POST", f"{TOOLS}/{{}}"] = routes["POST", EXECUTE] = execute(boundary)
     routes["POST", ROUTE] = rpc(boundary)
     routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk)
@@ -88,7 +94,9 @@ def _operator_pages(served: App) -> dict[str, Serve]:
         CALLS: find_calls(boundary, index),
         f"{CALLS}/{{}}": show_call(boundary, served.log_dir),
         FIGURES: count_calls(boundary, index, served.clock),
-        EVENTS: follow_calls(boundary, index, waiting, served.changes.on_close),
+        EVENTS: follow_calls(
+            boundary, index, waiting, lambda: upstream_counts(served), served.changes.on_close
+        ),
         PROOF: prove_log(served),
         WAITING: list_waiting(served),
         UPSTREAMS: list_upstreams(served),

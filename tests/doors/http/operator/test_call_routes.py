@@ -7,12 +7,14 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from portbook.errors import REASONS, Reason
 from support.portbook_process import HttpServer, environment, http_server
 
 KEY = "an-operators-key-for-tests"
@@ -102,6 +104,7 @@ def test_recorded_calls_are_found_by_what_they_are(office: Office) -> None:
     assert [call["reason"] for call in office.calls(status="refused", tool="*")] == ["POLICY_VIOLATION"]
     denied = office.calls(decision="deny", door="http")[0]
     assert denied["rule"].startswith("nothing is dropped")
+    assert office.calls(rule="nothing is dropped") == [denied]
     assert office.calls(status="failed", tool="notes.read")[0]["code"] == 500
     page = office.get("/operator/calls", tool="notes.*", limit="2")[1]
     older = office.calls(tool="notes.*", before=page["next"])
@@ -114,6 +117,7 @@ def test_every_record_of_a_call_is_shown_with_its_place(office: Office) -> None:
     status, found = office.get(f"/operator/calls/{request}")
     (execution,) = found["execution"]
     assert (status, found["outcome"], execution["record"]["arguments"]) == (200, "failure", {"name": "b"})
+    assert found["says"] == REASONS[Reason.POLICY_VIOLATION].sentence
     assert execution["record"]["seq"] == execution["line"]
     assert found["envelope_validation"][0]["record"]["requestId"] == request
     assert office.get("/operator/calls/unknown")[1]["error"]["details"]["reason"] == "RECORD_UNKNOWN"
@@ -126,6 +130,11 @@ def test_figures_are_those_of_the_calls(office: Office) -> None:
     total = found["total"]
     assert (total["calls"], total["refused"], total["failed"]) == (3, 1, 1)
     assert {each["name"] for each in found["reasons"]} == {"POLICY_VIOLATION", "TOOL_FAILED"}
+    month = {"since": (datetime.now(UTC) - timedelta(days=30)).isoformat(), "buckets": "10"}
+    (crowded,) = (each for each in office.get("/operator/figures", **month)[1]["buckets"] if each["calls"])
+    fitted = office.get("/operator/figures", fit="1", **month)[1]
+    assert fitted["total"]["calls"] >= crowded["calls"]
+    assert fitted["step_s"] < 3600
 
 
 @pytest.mark.covers("design.operator.proof")
@@ -145,19 +154,26 @@ def test_the_log_is_proved_and_a_changed_record_is_found(office: Office) -> None
 
 @pytest.mark.covers("design.operator.events")
 def test_a_call_is_told_within_a_second_and_so_is_what_waits(office: Office) -> None:
-    connection = http.client.HTTPConnection(urlsplit(office.server.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(office.server.url).netloc, timeout=90)
     connection.request("GET", "/operator/events", headers={"authorization": f"Bearer {KEY}"})
     stream = connection.getresponse()
     assert (stream.status, stream.getheader("content-type")) == (200, "text/event-stream")
     assert next_event(stream, "waiting") == {"waiting": 0}
-    began = time.monotonic()
-    office.call("notes.keep", "live")
-    told: list[str] = []
-    while "mcp.tool:notes.keep" not in told:
-        told += [call["tool"] for call in next_event(stream, "calls")["calls"]]
-    assert time.monotonic() - began < 5  # within a second on a quiet machine
+    assert next_event(stream, "upstreams")["servers"] == 0
+    told_after_s(office, stream)
     assert next_event(stream, "waiting") == {"waiting": 1}
+    # The best of some: a machine that is busy with other tests makes them late, and never early.
+    assert any(told_after_s(office, stream) < 1 for _ in range(20))
     connection.close()
+
+
+def told_after_s(office: Office, stream: http.client.HTTPResponse) -> float:
+    """Make a call, and return how long after its answer the stream tells of it."""
+    request = office.call("notes.keep", "live")["metadata"]["request_id"]
+    ended = time.monotonic()
+    while request not in [call["request_id"] for call in next_event(stream, "calls")["calls"]]:
+        pass
+    return time.monotonic() - ended
 
 
 def next_event(stream: http.client.HTTPResponse, name: str) -> Any:
@@ -175,6 +191,7 @@ def next_event(stream: http.client.HTTPResponse, name: str) -> Any:
         ("/operator/calls", {"limit": "0"}),
         ("/operator/calls", {"colour": "red"}),
         ("/operator/figures", {"buckets": "many"}),
+        ("/operator/figures", {"fit": "well"}),
         ("/operator/figures", {"since": "2026-02-01", "until": "2026-01-01"}),
     ],
 )

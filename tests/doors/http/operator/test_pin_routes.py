@@ -14,6 +14,7 @@ def test_what_is_withheld_is_shown_side_by_side_and_approved_from_here(console: 
     folder = console.folder
     folder.offer(WIDENED, LIST)
     until(lambda: len(console.withheld()) == 1)
+    assert console.ask("/operator/pins")[1]["servers"][0]["pinned"] == 2
     (found,) = console.withheld()
     (change,) = found["changes"]
     assert (found["standing"], found["reaction"], change["grade"]) == ("changed", "ask", "widened")

@@ -11,12 +11,14 @@ from portbook.audit.call_figures import call_figures
 from portbook.audit.call_filter import BadFilter, call_filter, moment_of, position_of
 from portbook.audit.call_index import CallIndex
 from portbook.audit.call_records import call_data, outcome_of, records_of_call
+from portbook.audit.journal import EXECUTION_STREAM
+from portbook.audit.log_reader import Located
 from portbook.boundary import Boundary
 from portbook.clock import Clock
 from portbook.doors.http.operator.operator_route import asked, bad_parameter, question
 from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Serve
-from portbook.errors import Reason, Refused
+from portbook.errors import REASONS, Reason, Refused
 from portbook.model import JSON
 
 __all__ = ["CALLS", "FIGURES", "count_calls", "find_calls", "show_call"]
@@ -30,6 +32,8 @@ _BUCKETS: Final = 60
 _MAX_BUCKETS: Final = 500
 # What figures are about without `since`.
 _HOUR_S: Final = 3600
+# The least that figures with `fit` are about: fewer minutes than buckets would be a picture of noise.
+_FITTED_S: Final = 300
 
 
 def find_calls(boundary: Boundary, index: CallIndex) -> Serve:
@@ -68,14 +72,18 @@ def show_call(boundary: Boundary, log_dir: Path) -> Serve:
 
 
 def count_calls(boundary: Boundary, index: CallIndex, clock: Clock) -> Serve:
-    """Return what counts calls and their latencies between two times, the last hour if none are named."""
+    """Return what counts calls and their latencies between two times, the last hour if none are named.
+
+    With `fit`, they begin with the first call that matches: an hour does not fill a corner of a day.
+    """
 
     async def answer(request: InboundRequest) -> JSON:
         query = asked(request)
         buckets = _whole(query, "buckets", _BUCKETS, _MAX_BUCKETS)
+        is_fitted = _whole(query, "fit", 0, 1, least=0) == 1
         try:
             until = moment_of("until", query.pop("until", clock.now()))
-            since = moment_of("since", query.pop("since", _hour_before(until)))
+            since = moment_of("since", query.pop("since", _before(until, _HOUR_S)))
             is_wanted = call_filter(query)
         except BadFilter as error:
             raise bad_parameter(error.name, error.problem) from None
@@ -83,8 +91,9 @@ def count_calls(boundary: Boundary, index: CallIndex, clock: Clock) -> Serve:
             raise bad_parameter("since", "must be before until")
 
         def counted() -> JSON:
-            rows = (row for row in index.rows() if since <= row.at < until and is_wanted(row))
-            return call_figures(rows, since, until, buckets)
+            rows = [row for row in index.rows() if since <= row.at < until and is_wanted(row)]
+            start = max(since, min(rows[0].at, _before(until, _FITTED_S))) if is_fitted and rows else since
+            return call_figures(rows, start, until, buckets)
 
         return await asyncio.to_thread(counted)
 
@@ -95,15 +104,23 @@ def _records(log_dir: Path, request_id: str) -> JSON:
     found = records_of_call(log_dir, request_id)
     if not any(found.values()):
         return None
-    return call_data(request_id, found, outcome_of(log_dir, found))
+    return {**call_data(request_id, found, outcome_of(log_dir, found)), "says": _sentence(found)}
 
 
-def _whole(query: dict[str, str], name: str, default: int, most: int) -> int:
+def _sentence(found: dict[str, list[Located]]) -> str | None:
+    """Return what the reason of a call without a result says to people."""
+    executions = found[EXECUTION_STREAM]
+    reason = executions[-1].record.get("error_class") if executions else None
+    # A log may be older than its reader, or younger.
+    return REASONS[Reason(reason)].sentence if reason in Reason.__members__ else None
+
+
+def _whole(query: dict[str, str], name: str, default: int, most: int, least: int = 1) -> int:
     text = query.pop(name, str(default))
-    if not (text.isdecimal() and 1 <= int(text[:9]) <= most):
-        raise bad_parameter(name, f"must be a whole number from 1 to {most}")
+    if not (text.isdecimal() and least <= int(text[:9]) <= most):
+        raise bad_parameter(name, f"must be a whole number from {least} to {most}")
     return int(text)
 
 
-def _hour_before(moment: str) -> str:
-    return (datetime.fromisoformat(moment) - timedelta(seconds=_HOUR_S)).isoformat()
+def _before(moment: str, seconds: int) -> str:
+    return moment_of("until", (datetime.fromisoformat(moment) - timedelta(seconds=seconds)).isoformat())

@@ -1,4 +1,4 @@
-"""`GET /operator/events`: calls and waiting approvals as they come, as server-sent events.
+"""`GET /operator/events`: calls, waiting approvals and MCP servers as they change, as server-sent events.
 
 It is read with the operator key in a header, so not by an `EventSource`: no key is ever part of an address.
 """
@@ -41,9 +41,10 @@ def follow_calls(
     boundary: Boundary,
     index: CallIndex,
     waiting: Callable[[], int],
+    upstreams: Callable[[], JSONObject],
     on_close: Callable[[Callable[[], None]], object],
 ) -> Serve:
-    """Return what streams the calls that end from now on, and how many approvals wait.
+    """Return what streams the calls that end from now on, how many approvals wait, and how servers do.
 
     `on_close` is told what ends the streams when the server ends.
     """
@@ -60,15 +61,20 @@ def follow_calls(
 
         async def stream(write: Write) -> None:
             seen = _Seen(await asyncio.to_thread(index.rows))
-            told, quiet_s = -1, 0.0
+            told: dict[str, JSONObject] = {}
+            quiet_s = 0.0
             while not closing.is_set():
                 rows = seen.new(await asyncio.to_thread(index.rows))
                 if rows:
                     await write(_event("calls", _calls(rows)))
-                count = waiting()
-                if count != told:
-                    told = count
-                    await write(_event("waiting", {"waiting": count}))
+                states: dict[str, JSONObject] = {
+                    "waiting": {"waiting": waiting()},
+                    "upstreams": upstreams(),
+                }
+                for name, state in states.items():
+                    if told.get(name) != state:
+                        told[name] = state
+                        await write(_event(name, state))
                 quiet_s = 0.0 if rows else quiet_s + _POLL_S
                 if quiet_s >= _SIGN_S:
                     quiet_s = 0.0

@@ -29,6 +29,7 @@ _DECISION: Final[dict[str, Any]] = {
 _FILTERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(FILTERS, ""),
     "tool": "files.*",
+    "rule": "default",
     "status": "refused",
     "since": "2026-01-31T09:30:00Z",
 }
@@ -72,7 +73,7 @@ OPERATIONS: Final[tuple[OperatorOperation, ...]] = (
     OperatorOperation("get", f"{CALLS}/{{id}}", "showCall", "Every record of one call."),
     OperatorOperation(
         "get", FIGURES, "countCalls", "Calls, refusals, failures and latencies over time.",
-        {**_FILTERS, "buckets": "60"},
+        {**_FILTERS, "buckets": "60", "fit": "1"},
     ),
     OperatorOperation("get", EVENTS, "followCalls", "Calls and waits as they come.", is_stream=True),
     OperatorOperation("get", PROOF, "proveLog", "Whether the log is whole."),

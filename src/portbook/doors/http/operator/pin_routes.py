@@ -119,5 +119,6 @@ def _server(review: PinReview, alias: str) -> JSONObject:
     return {
         "name": alias,
         "problem": offer if isinstance(offer, str) else None,
+        "pinned": review.pinned(alias),
         "definitions": review.withheld(alias).as_data(),
     }

@@ -11,7 +11,7 @@ from portbook.doors.http.router import Route, Serve
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 
-__all__ = ["RESTART", "UPSTREAMS", "list_upstreams", "restart_upstream"]
+__all__ = ["RESTART", "UPSTREAMS", "list_upstreams", "restart_upstream", "upstream_counts"]
 
 UPSTREAMS: Final = "/operator/upstreams"
 
@@ -47,6 +47,18 @@ def list_upstreams(served: App) -> Serve:
         return {"upstreams": rows}
 
     return question(served.boundary, UPSTREAMS, "upstreams.list", answer)
+
+
+def upstream_counts(served: App) -> JSONObject:
+    """Return how many MCP servers there are, have failed and were restarted, and how much is withheld."""
+    statuses = [] if served.servers is None else served.servers.statuses()
+    return {
+        "servers": len(statuses),
+        "ready": sum(each.state == "ready" for each in statuses),
+        "failed": sum(each.state == "failed" for each in statuses),
+        "restarts": sum(each.restarts for each in statuses),
+        "withheld": sum(each.withheld for each in statuses),
+    }
 
 
 def restart_upstream(served: App) -> Route:

@@ -1,6 +1,6 @@
 // Arguments as a form or as JSON; both are the same arguments.
 
-import { button, h } from "./dom.js";
+import { button, h, say } from "./dom.js";
 import { parseExact } from "./exact_json.js";
 import { FieldProblem } from "./field_value.js";
 import { formOf, showProblems } from "./form.js";
@@ -50,16 +50,14 @@ export class ArgumentsForm {
       return this.isRaw ? parseExact(this.raw.value) : this.form.read();
     } catch (problem) {
       if (problem instanceof FieldProblem) this.show([problem]);
-      else this.problems.textContent = `These arguments are not JSON: ${problem.message}`;
+      else say(this.problems, `These arguments are not JSON: ${problem.message}`);
       return null;
     }
   }
 
   show(problems) {
     const rest = this.isRaw ? problems : showProblems(this.element, problems);
-    this.problems.textContent = rest
-      .map(({ pointer, message }) => `${pointer || "(root)"}: ${message}`)
-      .join("; ");
+    say(this.problems, rest.map(({ pointer, message }) => `${pointer || "(root)"}: ${message}`).join("; "));
     this.element
       .querySelector(".problem:not(:empty)")
       ?.parentElement.querySelector("input, textarea, select")

@@ -1,9 +1,10 @@
 // One call: why it ended as it did, where its record is in the chain, and everything that was recorded.
 
-import { toolName } from "./call_filters.js";
+import { ruleName, rulePlace, statusOf, toolName } from "./call_filters.js";
 import { badge, facts, h, json } from "./dom.js";
 import { callsHref, hrefOf } from "./place.js";
-import { latency } from "./times.js";
+import { handArguments } from "./policy_trial.js";
+import { clock, latency } from "./times.js";
 
 /** Make the details of a call from its records, and from its approval if it has one. */
 export function callDetail(answer, ticket) {
@@ -11,13 +12,16 @@ export function callDetail(answer, ticket) {
   const intent = answer.intent[0];
   const envelope = answer.envelope_validation[0]?.record;
   const record = execution?.record ?? intent?.record ?? {};
+  const given = record.arguments ?? intent?.record.arguments ?? ticket?.arguments;
   return h(
     "article",
     { "aria-label": "The call" },
     h("h2", {}, toolName(record.tool_id) || envelope?.method || "A request"),
-    h("p", {}, badge(answer.outcome), " ", record.status_code ?? ""),
+    h("p", { class: "outcome" }, badge(outcomeOf(answer, record)), " ", record.status_code ?? ""),
+    whySentence(answer, record),
     facts([...endOf(record, envelope), ...originOf(record, envelope), ["request", answer.request_id]]),
-    argumentsOf(record.arguments ?? intent?.record.arguments ?? ticket?.arguments),
+    argumentsOf(given),
+    explainLink(record, given),
     h("h3", {}, "In the chain"),
     position("execution", execution),
     position("intent", intent),
@@ -27,13 +31,36 @@ export function callDetail(answer, ticket) {
   );
 }
 
+// The same word as in the table, which has no calls that still run.
+function outcomeOf({ outcome }, record) {
+  return outcome === "failure" ? statusOf({ reason: record.error_class, code: record.status_code }) : outcome;
+}
+
+// In words first: the rule where one decided so, and what its reason says.
+function whySentence({ outcome, says }, { decision, rule }) {
+  if (outcome !== "failure") return null;
+  const decided = { deny: "denies this call.", ask: "asks a person about this call." }[decision];
+  return h(
+    "p",
+    { class: "why" },
+    decided ? ["The rule ", h("strong", {}, ruleName(rule)), ` (${rulePlace(rule)}) ${decided} `] : null,
+    says ?? null,
+  );
+}
+
 function endOf(record, envelope) {
-  const decided = record.decision ? [badge(record.decision), " by ", record.rule ?? "the default"] : null;
+  const rule = ruleName(record.rule);
+  const decided = record.decision
+    ? [badge(record.decision), " by ", rule ? link(record.rule, { rule }) : "the default"]
+    : null;
   return [
     ["why", why(record, envelope)],
     ["stopped at", stoppedAt(envelope?.error)],
     ["decision", decided],
-    ["ended", record.timestamp],
+    [
+      "ended",
+      record.timestamp ? [clock(record.timestamp), " ", h("span", { class: "dim" }, record.timestamp)] : null,
+    ],
     ["took", record.latency_ms === undefined ? null : latency(record.latency_ms)],
   ];
 }
@@ -83,6 +110,15 @@ function stoppedAt(error) {
 function argumentsOf(given) {
   if (given === undefined) return h("p", { class: "dim" }, "Its arguments are not recorded.");
   return [h("h3", {}, "Arguments, redacted"), json(given, "Arguments, redacted")];
+}
+
+// The policy may be a different one by now.
+function explainLink(record, given) {
+  const tool = toolName(record.tool_id);
+  if (!tool || !record.decision) return null;
+  const hand = () => handArguments(given === undefined ? null : JSON.stringify(given, null, 2));
+  const href = hrefOf("policy", "", { tool, caller: record.caller });
+  return h("p", {}, h("a", { href, on: { click: hand } }, "How the policy of now decides such a call"));
 }
 
 function position(stream, located) {

@@ -2,6 +2,7 @@
 
 import { statusOf, toolName } from "./call_filters.js";
 import { badge, button, empty, h } from "./dom.js";
+import { callsHref } from "./place.js";
 import { clock, latency } from "./times.js";
 
 // A page that is open all day keeps this many rows; the rest is one click away.
@@ -33,10 +34,13 @@ export class CallTable {
 
   begin() {
     this.isFresh = true;
-    this.note.replaceChildren();
+    // The first look reads the whole log.
+    const isEmpty = !this.body.children.length;
+    this.note.replaceChildren(isEmpty ? h("p", { class: "reading" }, "Reading the records") : "");
   }
 
-  add(rows, next) {
+  add(rows, next, filters) {
+    this.filters = filters;
     if (this.isFresh) this.body.replaceChildren();
     this.isFresh = false;
     this.next = next;
@@ -79,8 +83,7 @@ export class CallTable {
     const isEmpty = !this.body.children.length;
     this.table.hidden = isEmpty;
     this.note.replaceChildren();
-    if (isEmpty)
-      this.note.append(empty("No such calls", "No recorded call matches. New ones appear as they end."));
+    if (isEmpty) this.note.append(noCalls(this.filters ?? {}));
   }
 
   row(row) {
@@ -126,4 +129,19 @@ export class CallTable {
     next.querySelector("a").focus();
     next.scrollIntoView({ block: "nearest" });
   }
+}
+
+// A filter is a whole name: who typed the beginning of one is led on.
+function noCalls(filters) {
+  const { tool } = filters;
+  if (!Object.values(filters).some(Boolean))
+    return empty("No calls yet", "Each call of a tool appears here as it ends.");
+  const wider = { ...filters, tool: `*${tool}*` };
+  return empty(
+    "No such calls",
+    "No recorded call matches. New ones appear as they end. ",
+    tool && !tool.includes("*")
+      ? ["Look for ", h("a", { href: callsHref(wider) }, `names with ${tool} in them`), "."]
+      : null,
+  );
 }

@@ -2,10 +2,10 @@
 
 import { CallTable } from "./call_table.js";
 import { callDetail } from "./call_detail.js";
-import { filterBar, isWanted, queryOf } from "./call_filters.js";
+import { filterBar, isWanted, queryOf, suggestions } from "./call_filters.js";
 import { parseExact } from "./exact_json.js";
 import { figuresOf } from "./figures.js";
-import { h } from "./dom.js";
+import { h, redraw } from "./dom.js";
 import { live } from "./live.js";
 import { callsHref } from "./place.js";
 import { ask, withQuery } from "./server.js";
@@ -54,14 +54,15 @@ class CallsView {
       () => this.loadMore(),
     );
     this.body = h("div", { class: "calls-body" }, this.table.element, this.detail);
-    room.append(this.bar, this.figures, this.body);
+    this.names = h("div", { hidden: true });
+    room.append(this.bar, this.names, this.figures, this.body);
   }
 
   change(place) {
     const isSame = this.filters && JSON.stringify(place.query) === JSON.stringify(this.filters);
     if (!isSame) {
       this.filters = place.query;
-      this.bar.replaceChildren(filterBar(this.filters));
+      redraw(this.bar, () => this.bar.replaceChildren(filterBar(this.filters)));
       this.load();
     }
     this.open(place.rest);
@@ -78,7 +79,7 @@ class CallsView {
     try {
       const answer = await ask("operator", withQuery("operator/calls", { ...queryOf(asked), before }));
       if (asked !== this.filters) return;
-      this.table.add(answer.calls, answer.next);
+      this.table.add(answer.calls, answer.next, asked);
     } catch (problem) {
       if (asked === this.filters) this.table.fail(problem.message);
     }
@@ -94,7 +95,9 @@ class CallsView {
         "operator",
         withQuery("operator/figures", { buckets: 60, ...queryOf(asked, true) }),
       );
-      if (asked === this.filters) this.figures.replaceChildren(figuresOf(answer, asked));
+      if (asked !== this.filters) return;
+      this.figures.replaceChildren(figuresOf(answer, asked));
+      this.names.replaceChildren(...suggestions(answer));
     } catch {
       // The table tells what is wrong: it asked with the same filters.
     }

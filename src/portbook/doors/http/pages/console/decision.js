@@ -1,6 +1,6 @@
 // One decision: two keys, a reason if people like, and what became of it.
 
-import { button, h } from "./dom.js";
+import { button, h, say } from "./dom.js";
 import { ask, NoAnswer } from "./server.js";
 import { isEnter } from "./shortcuts.js";
 
@@ -87,9 +87,7 @@ export function decisionRow(ticket, onSettled) {
       if (TOO_LATE.has(failure.status)) onSettled(failure.message, true);
       else {
         const isUnsure = failure instanceof NoAnswer;
-        problem.textContent = isUnsure
-          ? "No answer: nothing is known to be decided. Look again."
-          : failure.message;
+        say(problem, isUnsure ? "No answer: nothing is known to be decided. Look again." : failure.message);
         go.disabled = false;
       }
     }

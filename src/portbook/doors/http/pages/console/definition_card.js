@@ -1,31 +1,52 @@
 // A withheld definition of a server: what was approved and what is offered now, and the decision.
 
-import { badge, button, h } from "./dom.js";
+import { badge, button, h, say } from "./dom.js";
 import { ask } from "./server.js";
 import { valueChanges } from "./value_changes.js";
 
-/** Make the card of a withheld definition; `look` shows everything anew. */
-export function definitionCard(server, definition, look) {
+/** Make the card of a withheld definition; `onApproved` is told when it is no longer withheld. */
+export function definitionCard(server, definition, onApproved) {
   const name = definition.name || "instructions of the server";
   const said = h("p", { class: "bad", role: "alert" });
+  const acts = h("div", { class: "row" });
   const decide = async (decision, force) => {
     const { kind, digest } = definition;
     const body = { decision, definitions: [{ kind, name: definition.name, digest }] };
     if (force) body.force = true;
     try {
       await ask("operator", `operator/pins/${encodeURIComponent(server)}`, { body });
-      look();
+      if (decision === "approve") onApproved();
+      else acts.replaceChildren(h("span", { role: "status" }, "Stays withheld. The decision is recorded."));
     } catch (problem) {
-      said.textContent = problem.message;
+      say(said, problem.message);
     }
   };
   const isBlocked = definition.reaction === "block";
   // The name of a button begins with the words on it: who hears it is told what who sees it reads.
-  const words = isBlocked ? "Approve although it is blocked" : "Approve";
-  const approve = button(words, () => decide("approve", isBlocked), {
-    class: isBlocked ? "danger" : "primary",
-    "aria-label": `${words}: ${name}`,
-  });
+  const act = (words, go, kind = null) =>
+    button(words, go, { class: kind, "aria-label": `${words}: ${name}` });
+  const offer = () => {
+    acts.replaceChildren(
+      isBlocked
+        ? act("Approve although it is blocked", confirm, "danger")
+        : act("Approve", () => decide("approve", false), "primary"),
+      act("Keep withheld", () => decide("keep", false)),
+    );
+  };
+  // What looks like an attack is not let in by one slip of the hand.
+  const confirm = () => {
+    const sure = act("Approve it all the same", () => decide("approve", true), "danger");
+    acts.replaceChildren(
+      h("span", { class: "bad" }, "Agents would read this definition from now on."),
+      sure,
+      act("Cancel", () => {
+        offer();
+        acts.querySelector("button").focus();
+      }),
+    );
+    sure.focus();
+  };
+  offer();
   return h(
     "article",
     { class: "definition", "aria-label": name },
@@ -49,12 +70,7 @@ export function definitionCard(server, definition, look) {
       : null,
     findingsOf(definition.findings),
     definition.parts.map(sides),
-    h(
-      "div",
-      { class: "row" },
-      approve,
-      button("Keep withheld", () => decide("keep", false), { "aria-label": `Keep withheld: ${name}` }),
-    ),
+    acts,
     said,
   );
 }

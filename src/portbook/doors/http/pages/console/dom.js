@@ -5,6 +5,8 @@ const HIDDEN =
   /[\p{C}\p{Z}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0000}-\u{e0fff}]/gu;
 const SVG = "http://www.w3.org/2000/svg";
 const LAYS_OUT_LINES = new Set(["pre", "textarea"]);
+// Browsers take seconds to lay out a megabyte.
+const MOST_SHOWN = 50_000;
 
 /** Return `text` with every invisible character escaped, except those in `kept`. */
 export function visible(text, kept = " ") {
@@ -54,6 +56,22 @@ function append(element, children, kept) {
   }
 }
 
+/** Say something in an element, in place of what it said before. */
+export function say(element, words) {
+  element.textContent = visible(words, " \n");
+}
+
+/** Draw a place anew; what had the focus there, and is there again under its name, has it again. */
+export function redraw(place, draw) {
+  const had = place.contains(document.activeElement) ? document.activeElement : null;
+  const nameOf = (element) => element.dataset.name ?? element.getAttribute("aria-label");
+  draw();
+  if (!had || document.activeElement === had) return;
+  const named = [...place.querySelectorAll("[data-name], [aria-label]")];
+  const again = had.isConnected ? had : named.find((each) => nameOf(each) === nameOf(had));
+  again?.focus({ preventScroll: true });
+}
+
 /** Make a button; `about` may have a `class`. */
 export function button(words, act, about = {}) {
   return h("button", { type: "button", ...about, on: { click: act } }, words);
@@ -69,9 +87,36 @@ export function facts(pairs) {
   );
 }
 
-/** Make a block of text that keeps its lines, and can be scrolled with the keyboard. */
+/** Make a paragraph that keeps its lines. */
+export function prose(text, about = {}) {
+  const { class: name = "", ...more } = about;
+  return filled(document.createElement("p"), { class: `prose ${name}`.trim(), ...more }, [text], " \n");
+}
+
+// A line that begins an item of a list; other lines of a paragraph are only as long as their author's editor.
+const WRAPPED = /\s*\n(?!\s*(?:[-*•]|\d+[.)])\s)\s*/g;
+
+/** Make the paragraphs of a description. */
+export function paragraphs(text, about = {}) {
+  const parts = (text ?? "").trim().split(/\n[^\S\n]*\n\s*/);
+  return parts.filter(Boolean).map((part) => prose(part.replace(WRAPPED, " "), about));
+}
+
+/** Make a block of text that keeps its lines, and can be scrolled with the keyboard. Long ones open in part. */
 export function block(text, label) {
-  return h("pre", { tabindex: "0", role: "region", "aria-label": label }, text);
+  const whole = String(text);
+  const shown = h(
+    "pre",
+    { tabindex: "0", role: "region", "aria-label": label },
+    whole.length > MOST_SHOWN ? whole.slice(0, MOST_SHOWN) : whole,
+  );
+  if (whole.length <= MOST_SHOWN) return shown;
+  const more = button(`Show all ${whole.length.toLocaleString("en")} characters`, () => {
+    shown.replaceChildren(visible(whole, " \n\t"));
+    more.remove();
+    shown.focus();
+  });
+  return h("div", { class: "long" }, shown, more);
 }
 
 /** Make a block of JSON. */

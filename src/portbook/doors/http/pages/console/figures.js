@@ -22,7 +22,7 @@ export function figuresOf(figures, filters) {
   const { total, step_s: step } = figures;
   const hrefOf = (bucket) => {
     const end = new Date(Date.parse(bucket.start) + step * 1000).toISOString();
-    return callsHref({ ...filters, within: "", since: bucket.start, until: end });
+    return callsHref({ ...filters, within: "range", since: bucket.start, until: end });
   };
   const told = `${counted(total.calls, "call")}, ${count(total.refused)} refused, ${count(total.failed)} failed`;
   const times = `p50 ${latency(total.p50_ms)}, p95 ${latency(total.p95_ms)}, p99 ${latency(total.p99_ms)}`;

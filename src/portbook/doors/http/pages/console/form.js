@@ -1,5 +1,6 @@
 // A form from a JSON Schema: fields that read as JSON, and take JSON.
 
+import { say } from "./dom.js";
 import { ChoiceField, ConstantField, JsonField, NumberField, TextField } from "./form_fields.js";
 import { ListField, ObjectField, OptionalField, VariantsField } from "./form_groups.js";
 import { kindOf, resolved, withoutNull } from "./schema.js";
@@ -54,7 +55,7 @@ export function showProblems(element, problems) {
       .filter(inside)
       .sort((a, b) => b.dataset.pointer.length - a.dataset.pointer.length)[0];
     const line = nearest?.querySelector(":scope > .problem");
-    if (line) line.textContent = message;
+    if (line) say(line, message);
     return !line;
   });
 }

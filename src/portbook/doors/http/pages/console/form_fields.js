@@ -39,7 +39,10 @@ export function hintOf(schema) {
     schema.maxLength !== undefined ? `at most ${schema.maxLength} characters` : null,
     schema.pattern ? `pattern ${schema.pattern}` : null,
   ].filter(Boolean);
-  const parts = [schema.description, bounds.join(", ")].filter(Boolean);
+  const about = String(schema.description ?? "")
+    .replace(/[ \t\n]+/g, " ")
+    .trim();
+  const parts = [about, bounds.join(", ")].filter(Boolean);
   return parts.join(" · ");
 }
 

@@ -1,6 +1,6 @@
 // Fields that hold fields: objects, lists, choices between forms, and forms that are optional.
 
-import { button, h } from "./dom.js";
+import { button, h, say } from "./dom.js";
 import { ABSENT } from "./field_value.js";
 import { hintOf } from "./form_fields.js";
 import { fits, variantName, variantsOf } from "./schema.js";
@@ -52,7 +52,7 @@ export class ObjectField {
 
   write(value) {
     for (const [name, field] of this.fields) {
-      if (value && typeof value === "object" && name in value) field.write(value[name]);
+      if (value && typeof value === "object" && Object.hasOwn(value, name)) field.write(value[name]);
       else field.clear();
     }
   }
@@ -199,7 +199,7 @@ export class OptionalField {
   open() {
     this.field = this.make({ ...this.about, isRequired: true, isOffered: true });
     this.place.replaceChildren(this.field.element);
-    this.toggle.textContent = `Leave out ${this.about.name}`;
+    say(this.toggle, `Remove ${this.about.name}`);
     this.toggle.setAttribute("aria-expanded", "true");
   }
 
@@ -215,7 +215,7 @@ export class OptionalField {
   clear() {
     this.field = null;
     this.place.replaceChildren();
-    this.toggle.textContent = `Give ${this.about.name}`;
+    say(this.toggle, `Add ${this.about.name}`);
     this.toggle.setAttribute("aria-expanded", "false");
   }
 }

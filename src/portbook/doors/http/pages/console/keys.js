@@ -1,6 +1,8 @@
 // The operator's key and the caller's key: in this module's memory alone, gone when the page is.
 
 const held = { operator: null, caller: null };
+// How often the key of a role has changed.
+const turns = { operator: 0, caller: 0 };
 const facts = document.documentElement.dataset;
 
 export const callsNeedKey = facts.callsNeedKey === "yes";
@@ -19,15 +21,27 @@ export function holdsAny() {
   return held.operator !== null || held.caller !== null;
 }
 
+/** Return what names the key that is held now, for `forget`. */
+export function turnOf(role) {
+  return turns[role];
+}
+
 /** Hold a key for a role. */
 export function hold(role, key) {
   held[role] = key;
+  turns[role] += 1;
   keys.dispatchEvent(new CustomEvent("changed", { detail: { role } }));
 }
 
-/** Forget the key of a role; `why` is what the server said of it. */
-export function forget(role, why = "") {
+/**
+ * Forget the key of a role; `why` is what the server said of it.
+ *
+ * What it said of the key of a `turn` before is not about the key that is held by now.
+ */
+export function forget(role, why = "", turn = turns[role]) {
+  if (turn !== turns[role]) return;
   held[role] = null;
+  turns[role] += 1;
   keys.dispatchEvent(new CustomEvent("changed", { detail: { role, why } }));
 }
 

@@ -1,7 +1,7 @@
 // What happens now: calls as they end and how many approvals wait. Paused while the page is hidden.
 
 import { eventsOf } from "./event_reader.js";
-import { forget, isReady, keys } from "./keys.js";
+import { forget, isReady, keys, turnOf } from "./keys.js";
 import { Refused, send } from "./server.js";
 
 const FIRST_RETRY_MS = 500;
@@ -60,11 +60,11 @@ async function keepFollowing(signal) {
 }
 
 async function followOnce(signal, began) {
+  const turn = turnOf("operator");
   const response = await send("operator", "operator/events", { signal });
   if (response.status === 401) {
     const body = await response.json().catch(() => null);
-    // A different request may have told the same of this key, and a new key may be held by now.
-    if (!signal.aborted) forget("operator", new Refused(401, body?.error).message);
+    forget("operator", new Refused(401, body?.error).message, turn);
   }
   if (!response.ok || signal.aborted) return;
   const wasGap = state === "lost" || state === "paused";

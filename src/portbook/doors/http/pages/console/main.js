@@ -31,7 +31,6 @@ let shown = null;
 let waiting = 0;
 
 function show(why = "") {
-  if (location.hash && !location.hash.startsWith("#/")) return; // a place inside the page
   const place = placeOf(location.hash);
   const name = Object.hasOwn(VIEWS, place.view) ? place.view : FIRST;
   if (shown?.name !== name) scrollTo(0, 0);
@@ -59,6 +58,18 @@ function mark(name) {
   }
 }
 
+// What needs a look there: servers that failed, definitions that are withheld.
+function markUpstreams({ failed, withheld }) {
+  const badge = document.getElementById("troubles");
+  const troubles = [failed ? `${failed} failed` : null, withheld ? `${withheld} withheld` : null].filter(
+    Boolean,
+  );
+  badge.hidden = !troubles.length;
+  badge.textContent = String(failed + withheld);
+  badge.setAttribute("aria-label", troubles.join(", "));
+  badge.title = troubles.join(", ");
+}
+
 function title() {
   const view = VIEWS[shown.name].title;
   document.title = `${waiting ? `(${waiting}) ` : ""}${view} · Portbook`;
@@ -70,7 +81,10 @@ function title() {
 
 keys.addEventListener("changed", ({ detail }) => {
   document.getElementById("forget").hidden = !holdsAny();
-  if (!isReady("operator")) waiting = 0;
+  if (!isReady("operator")) {
+    waiting = 0;
+    markUpstreams({ failed: 0, withheld: 0 });
+  }
   if (VIEWS[shown.name].role === detail.role) {
     shown.leave?.();
     shown = { name: shown.name };
@@ -82,6 +96,7 @@ live.addEventListener("waiting", ({ detail }) => {
   waiting = detail.waiting;
   title();
 });
+live.addEventListener("upstreams", ({ detail }) => markUpstreams(detail));
 live.addEventListener("state", () => {
   const line = document.getElementById("live");
   line.textContent = STATES[liveState()];
@@ -92,6 +107,11 @@ document.getElementById("forget").addEventListener("click", () => {
   forget("caller");
 });
 document.getElementById("help").addEventListener("click", showShortcuts);
+// The address stays that of the view.
+document.getElementById("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 addEventListener("hashchange", () => show());
 show();
 follow();

@@ -1,7 +1,7 @@
 // A client of /mcp: what tools report and ask while they run comes in the stream of their call.
 
 import { eventsOf } from "./event_reader.js";
-import { forget, keys } from "./keys.js";
+import { forget, keys, turnOf } from "./keys.js";
 import { Refused, send } from "./server.js";
 
 const REVISION = "2025-11-25";
@@ -26,10 +26,11 @@ export class McpError extends Error {
 async function post(message, signal) {
   const headers = { accept: "application/json, text/event-stream", "mcp-protocol-version": REVISION };
   if (session) headers["mcp-session-id"] = session;
+  const turn = turnOf("caller");
   const response = await send("caller", "mcp", { body: message, headers, signal });
   if (response.status === 401) {
     const body = await response.json().catch(() => null);
-    forget("caller", body?.error?.message ?? "This key is not known.");
+    forget("caller", body?.error?.message ?? "This key is not known.", turn);
     throw new Refused(401, { message: "A key is needed." });
   }
   return response;

@@ -1,6 +1,6 @@
 // A resource or a prompt: what it needs, and what it gives.
 
-import { button, h } from "./dom.js";
+import { button, h, paragraphs } from "./dom.js";
 import { FieldProblem } from "./field_value.js";
 import { formOf, showProblems } from "./form.js";
 import { request } from "./mcp.js";
@@ -32,7 +32,7 @@ export function offerPanel(offer) {
     "article",
     { class: "tool", "aria-label": offer.name },
     h("header", {}, h("h2", {}, offer.name), h("span", { class: "tag" }, offer.kind)),
-    h("p", { class: "about" }, offer.description ?? ""),
+    paragraphs(offer.description, { class: "about" }),
     form.element,
     h(
       "div",

@@ -1,18 +1,20 @@
 // Policy: the rules in force, which of them decides a call, and what a changed file would have decided.
 
 import { badge, empty, facts, h, table } from "./dom.js";
+import { parseExact } from "./exact_json.js";
 import { callsHref } from "./place.js";
+import { isSet } from "./policy_text.js";
 import { explainCard, replayCard } from "./policy_trial.js";
 import { ask } from "./server.js";
-import { counted } from "./times.js";
 
 const MATCHES = ["tools", "kinds", "effects", "tags", "callers", "sessions"];
 
 /** Fill the view. */
 export function showPolicy(room, place) {
   const rules = h("section", { "aria-label": "Rules in force" });
-  room.append(rules, explainCard(place.query), replayCard());
-  ask("operator", "operator/policy").then(
+  const known = ask("operator", "operator/policy", { parse: parseExact });
+  room.append(rules, explainCard(place.query), replayCard(known));
+  known.then(
     (policy) => rules.replaceChildren(...rulesOf(policy)),
     (problem) => rules.replaceChildren(h("p", { class: "bad", role: "alert" }, problem.message)),
   );
@@ -20,14 +22,14 @@ export function showPolicy(room, place) {
 }
 
 function rulesOf({ rules, limits, file, digest }) {
-  const rows = rules.map((rule, at) => [
+  const rows = rules.map((rule) => [
     rule.name,
     badge(rule.action),
     matchesOf(rule),
     h("code", {}, rule.place),
     h(
       "a",
-      { href: callsHref({ decision: rule.action }), "aria-label": `Calls: ${rule.action}, ${at + 1}` },
+      { href: callsHref({ rule: rule.name }), "aria-label": `calls that ${rule.name} decided` },
       "calls",
     ),
   ]);
@@ -35,10 +37,17 @@ function rulesOf({ rules, limits, file, digest }) {
     ? h(
         "div",
         { class: "card" },
-        table("Rules, the first that matches decides", ["Rule", "Action", "Matches", "Place", "Calls"], rows),
+        h("p", { class: "dim" }, "Of the rules that match a call, one that denies wins, then one that asks."),
+        table("Rules", ["Rule", "Action", "Matches", "Place", "Calls"], rows),
       )
     : empty("No rules", "Every call is decided by the limits below.");
-  const pairs = limits.map(({ name, value, place }) => [name, `${textOf(value)} (${place})`]);
+  const set = limits.filter(({ name, value }) => isSet(name, value));
+  const pairs = limits.map(({ name, value, place }) => [
+    name,
+    isSet(name, value)
+      ? [h("code", {}, textOf(value)), ` (${place})`]
+      : h("span", { class: "dim" }, unset(value)),
+  ]);
   return [
     h("h2", {}, "In force"),
     h(
@@ -47,8 +56,17 @@ function rulesOf({ rules, limits, file, digest }) {
       file ? `${file}, digest ${digest.slice(0, 12)}` : "No settings file: these are the defaults.",
     ),
     shown,
-    h("details", { class: "card" }, h("summary", {}, counted(limits.length, "limit")), facts(pairs)),
+    h(
+      "details",
+      { class: "card" },
+      h("summary", {}, `Limits: ${set.length} of ${limits.length} are set`),
+      facts(pairs),
+    ),
   ];
+}
+
+function unset(value) {
+  return value === null || typeof value === "object" ? "not set" : `${value}, by default`;
 }
 
 function textOf(value) {

@@ -1,6 +1,6 @@
 // Proof: whether the log is whole, up to which record, and what signs results.
 
-import { badge, button, facts, h } from "./dom.js";
+import { badge, block, button, facts, h } from "./dom.js";
 import { callsHref } from "./place.js";
 import { ask, now } from "./server.js";
 import { clock, counted } from "./times.js";
@@ -54,19 +54,20 @@ function streamCard(stream) {
     h("header", {}, h("h2", {}, stream.stream), badge(stream.whole ? "whole" : "broken")),
     facts([
       ["records", `${counted(stream.records, "record")} in ${counted(stream.files, "file")}`],
-      ["up to", stream.head ? h("code", {}, stream.head) : "nothing recorded yet"],
+      ["up to", stream.head ? null : "nothing recorded yet"],
       ["broken at", broken ? `${broken.file}:${broken.line}, record ${broken.seq}: ${broken.message}` : null],
       ["older files", stream.pruned ? "were removed, as the settings say" : null],
       ["cut off", stream.cut.length ? stream.cut.join(", ") : null],
     ]),
     stream.head
-      ? h(
-          "p",
-          { class: "dim" },
-          "Note this head elsewhere: ",
-          h("code", {}, "portbook audit verify --head HEAD"),
-          " later proves that nothing before it was changed or removed.",
-        )
+      ? [
+          block(`portbook audit verify --head ${stream.head}`, `Command for the head of ${stream.stream}`),
+          h(
+            "p",
+            { class: "dim" },
+            "Keep this command elsewhere: it proves later that nothing up to this record was changed or removed.",
+          ),
+        ]
       : null,
   );
 }

@@ -1,6 +1,6 @@
 // One call from the console: its progress, its questions, its answer.
 
-import { block, button, facts, h, json } from "./dom.js";
+import { block, button, facts, h, json, prose } from "./dom.js";
 import { formOf, showProblems } from "./form.js";
 import { request } from "./mcp.js";
 import { callsHref, hrefOf } from "./place.js";
@@ -100,7 +100,7 @@ export class RunningCall {
       const box = h(
         "section",
         { class: "question", "aria-label": "The tool asks" },
-        h("p", { class: "strong" }, message),
+        prose(message, { class: "strong" }),
         form.element,
         h(
           "div",

@@ -87,7 +87,7 @@ export function variantName(schema, at) {
 
 /** Return whether a value looks like one of a variant: enough to pick a field for it. */
 export function fits(value, schema) {
-  if ("const" in schema) return schema.const === value;
+  if (Object.hasOwn(schema, "const")) return schema.const === value;
   const type = typeOf(schema);
   if (value === null) return type === "null";
   if (Array.isArray(value)) return type === "array";
@@ -96,7 +96,7 @@ export function fits(value, schema) {
     const names = Object.keys(schema.properties ?? {});
     const isConstant = (name) =>
       !("const" in (schema.properties[name] ?? {})) ||
-      !(name in value) ||
+      !Object.hasOwn(value, name) ||
       schema.properties[name].const === value[name];
     return (
       type === "object" &&

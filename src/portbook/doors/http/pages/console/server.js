@@ -1,6 +1,6 @@
 // Requests to the routes of programs. Keys go in a header: the browser sends nothing on its own.
 
-import { credentials, forget } from "./keys.js";
+import { credentials, forget, turnOf } from "./keys.js";
 
 /** What the server refused, in words for people. */
 export class Refused extends Error {
@@ -56,6 +56,7 @@ export async function send(role, path, options = {}) {
  * Raises `Refused` or `NoAnswer`; forgets a wrong key.
  */
 export async function ask(role, path, { parse = JSON.parse, ...options } = {}) {
+  const turn = turnOf(role);
   const response = await send(role, path, options);
   const body = await response
     .text()
@@ -63,7 +64,7 @@ export async function ask(role, path, { parse = JSON.parse, ...options } = {}) {
     .catch(() => null);
   if (response.ok) return body;
   const refused = new Refused(response.status, body?.error);
-  if (response.status === 401) forget(role, refused.message);
+  if (response.status === 401) forget(role, refused.message, turn);
   throw refused;
 }
 

@@ -1,8 +1,8 @@
 // One waiting call: everything that a person needs to decide on it.
 
 import { decisionRow } from "./decision.js";
-import { badge, facts, h, json } from "./dom.js";
-import { callsHref } from "./place.js";
+import { badge, facts, h, json, paragraphs } from "./dom.js";
+import { callsHref, hrefOf } from "./place.js";
 import { ago, ahead } from "./times.js";
 import { valueChanges } from "./value_changes.js";
 
@@ -22,7 +22,7 @@ export class TicketCard {
       "article",
       { class: "card ticket", tabindex: "-1", "aria-labelledby": title },
       h("header", {}, h("h2", { id: title }, ticket.tool), badge(ticket.effect), this.age),
-      ticket.description ? h("p", { class: "about" }, ticket.description) : null,
+      paragraphs(ticket.description, { class: "about" }),
       ticket.is_current === false
         ? h(
             "p",
@@ -32,7 +32,7 @@ export class TicketCard {
         : null,
       facts([
         ["caller", h("a", { href: callsHref({ caller: ticket.caller }) }, ticket.caller)],
-        ["rule", `${ticket.rule} (${ticket.place})`],
+        ["rule", [h("a", { href: hrefOf("policy") }, ticket.rule), ` (${ticket.place})`]],
         ["session", ticket.session_id],
         [
           "calls",

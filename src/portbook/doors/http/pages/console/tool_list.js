@@ -1,9 +1,12 @@
 // The list of what is served: in groups, found by typing. It scrolls by itself and draws what is in sight.
 
-import { badge, h } from "./dom.js";
+import { badge, h, say } from "./dom.js";
 import { count } from "./times.js";
 
 const MOST_OPEN = 100;
+// As people count: part2 before part10.
+const ORDER = new Intl.Collator("en", { numeric: true });
+const LAST = ["Resources", "Prompts"];
 
 /** The list; `hrefOf(entry)` is where an entry leads. */
 export class ToolList {
@@ -27,15 +30,17 @@ export class ToolList {
   }
 
   fill(entries) {
-    this.entries = entries.map((entry) => ({
-      entry,
-      text: [entry.name, entry.title, entry.description, ...(entry.tags ?? [])].join(" ").toLowerCase(),
-    }));
+    this.entries = entries
+      .toSorted((a, b) => ORDER.compare(a.name, b.name))
+      .map((entry) => ({
+        entry,
+        text: [entry.name, entry.title, entry.description, ...(entry.tags ?? [])].join(" ").toLowerCase(),
+      }));
     this.draw();
   }
 
   note(words) {
-    this.state.textContent = words;
+    say(this.state, words);
   }
 
   draw() {
@@ -45,9 +50,10 @@ export class ToolList {
     const all = this.entries.length;
     this.state.textContent = words.length ? `${found.length} of ${count(all)}` : `${count(all)} in all`;
     const groups = Map.groupBy(found, (entry) => entry.group || "Tools");
+    const ordered = [...groups].sort(([a], [b]) => LAST.indexOf(a) - LAST.indexOf(b) || ORDER.compare(a, b));
     // Many are shown as their groups first.
     const isOpen = (members) => found.length <= MOST_OPEN || members.some(({ id }) => id === this.marked);
-    const parts = [...groups].map(([name, members]) => this.group(name, members, isOpen(members)));
+    const parts = ordered.map(([name, members]) => this.group(name, members, isOpen(members)));
     this.groups.replaceChildren(...parts);
     this.mark(this.marked);
   }

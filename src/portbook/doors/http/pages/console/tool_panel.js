@@ -2,7 +2,7 @@
 
 import { ArgumentsForm } from "./arguments_form.js";
 import { copyRow } from "./commands.js";
-import { badge, button, facts, h, json } from "./dom.js";
+import { badge, button, facts, h, json, paragraphs } from "./dom.js";
 import { callsHref } from "./place.js";
 import { RunningCall } from "./running_call.js";
 
@@ -35,10 +35,9 @@ export function toolPanel(tool) {
 
 function headOf(tool, title) {
   const tags = tool.tags.map((tag) => h("span", { class: "tag" }, tag));
-  const paragraphs = (tool.description ?? "").split(/\n\s*\n/);
   return [
     h("header", {}, h("h2", { id: title }, tool.name), badge(tool.effect), tags),
-    paragraphs.map((words) => h("p", { class: "about" }, words.replaceAll("\n", " "))),
+    paragraphs(tool.description, { class: "about" }),
     facts([
       ["from", tool.source],
       ["for MCP clients", tool.listed === tool.name ? null : tool.listed],

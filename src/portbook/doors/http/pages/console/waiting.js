@@ -1,7 +1,8 @@
 // Waiting: the calls that need a person, and the decision on each.
 
-import { empty, h } from "./dom.js";
+import { empty, h, say } from "./dom.js";
 import { parseExact } from "./exact_json.js";
+import { glance } from "./glance.js";
 import { live } from "./live.js";
 import { callsHref } from "./place.js";
 import { ask, withQuery } from "./server.js";
@@ -15,6 +16,8 @@ const EXACT = { parse: parseExact };
 
 /** Fill the view. */
 export function showWaiting(room, place) {
+  const around = glance();
+  room.append(around.element);
   const desk = new Desk(room, place.rest);
   const look = () => desk.look();
   // One that is decided just when another is asked for leaves their number as it was.
@@ -38,6 +41,7 @@ export function showWaiting(room, place) {
       live.removeEventListener("waiting", look);
       live.removeEventListener("again", look);
       clearInterval(ages);
+      around.leave();
       keysOff();
     },
   };
@@ -65,7 +69,7 @@ class Desk {
       try {
         await this.lay(await ask("operator", "operator/waiting", EXACT));
       } catch (problem) {
-        this.state.textContent = problem.message;
+        say(this.state, problem.message);
       }
     }
     this.isLooking = false;
@@ -76,7 +80,8 @@ class Desk {
     const beyond = answer.more ? await this.beyond(waiting) : new Map();
     for (const [id, ticket] of beyond) waiting.set(id, ticket);
     for (const [id, card] of this.cards) {
-      if (!card.isSettled && !waiting.has(id)) card.overtake("No longer waits: decided elsewhere, or expired.");
+      if (!card.isSettled && !waiting.has(id))
+        card.overtake("No longer waits: decided elsewhere, or expired.");
     }
     for (const [id, ticket] of waiting) if (!this.cards.has(id)) this.add(id, ticket);
     this.more = answer.more - beyond.size;
