@@ -70,6 +70,7 @@ _SAMPLES: Final = {
     "assets.backend_url": '"http://127.0.0.1:9000"',
     "policy.allowed_domains": '["api.example.com", "127.0.0.1:9000", "*.example.net"]',
     "policy.allowed_methods": '["GET", "POST"]',
+    "policy.effects": '["read"]',
     "policy.max_payload_bytes": "65536",
     "policy.max_execution_timeout_ms": "5000",
     "policy.max_attempts": "3",

@@ -126,7 +126,8 @@ def test_what_nobody_asked_for_is_refused_and_leaves_nothing(
 ) -> None:
     finished = run("approvals", verb, approval_id, cwd=tmp_path)
     assert (finished.code, finished.out) == (1, b"")
-    assert finished.err == "portbook: error: there is no such approval\n"
+    said = "there is no such approval; `portbook approvals list` shows the ids"
+    assert finished.err == f"portbook: error: {said}\n"
     assert [*tmp_path.iterdir()] == []
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import signal
 from pathlib import Path
 
 import pytest
 
-from support.portbook_process import TOOLSET, run
+from support.portbook_process import PORTBOOK, TOOLSET, child, run
 from support.pseudo_terminal import on_a_terminal
 
 
@@ -57,8 +60,28 @@ def test_a_value_that_cannot_be_had_is_told_with_its_name(given: str, said: str,
     assert finished.err.startswith(f"portbook: error: {said}")
 
 
+def test_standard_input_is_not_read_twice(tmp_path: Path) -> None:
+    for twice in (("text=-", "more=-"), ("text=-", "--input", "-")):
+        finished = run("call", "echo", *twice, *TOOLSET, stdin=b"piped", cwd=tmp_path)
+        assert finished.code == 2
+        assert "standard input can be read once; write - once, and @FILE for the rest" in finished.err
+
+
 def test_a_person_at_a_terminal_is_asked_for_what_is_missing(tmp_path: Path) -> None:
     shown, code = on_a_terminal(tmp_path, "call", "echo", *TOOLSET, typed="from a person\n")
     assert code == 0
     assert "text (string): " in shown
     assert '"from a person"' in shown
+
+
+def test_one_ctrl_c_at_a_question_ends_the_command(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*PORTBOOK, "call", "echo", *TOOLSET]
+    with child(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path) as process:
+        os.close(theirs)
+        shown = b""
+        while b"text (string): " not in shown:
+            shown += os.read(ours, 65536)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        os.close(ours)

@@ -38,6 +38,7 @@ def test_a_call_from_the_command_line_is_recorded_like_any_other(tmp_path: Path)
         (("NotASlug",), 4, "or `portbook tools`"),
         (("not a name",), 2, "is not a tool name"),
         (("ecko",), 4, "did you mean echo?"),
+        (("raising", "text=secret-value"), 1, "--debug prints the traceback"),
     ],
 )
 def test_an_ending_without_a_result_is_explained_and_has_its_exit_status(
@@ -174,3 +175,18 @@ def test_a_denied_call_names_its_rule_and_is_not_allowed(tmp_path: Path) -> None
     assert (finished.code, finished.out) == (3, b"")
     assert "rule: nothing written" in finished.err
     assert not (tmp_path / "flag").exists()
+
+
+def test_a_call_without_settings_and_toolsets_says_how_to_name_them(tmp_path: Path) -> None:
+    unknown = run("call", "x", cwd=tmp_path)
+    assert "there is no portbook.toml here; name its file with --toolset" in unknown.err
+    given = run("call", "x", "mine.py", cwd=tmp_path)
+    assert "'mine.py': write arguments as name=value; write --toolset mine.py for a toolset" in given.err
+
+
+def test_a_store_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text('[store]\npath = "."\n[policy]\napproval = "always"\n')
+    finished = run("call", "echo", "text=x", *TOOLSET, cwd=tmp_path)
+    assert f"portbook.toml:2:1: store.path: {tmp_path}: cannot be opened" in finished.err
+    assert finished.code == 1
+    assert "cannot be opened" in run("doctor", cwd=tmp_path).out.decode()

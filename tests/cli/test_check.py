@@ -147,3 +147,61 @@ def test_a_document_that_is_missing_is_told_alone(tmp_path: Path) -> None:
     )
     [error] = json.loads(run("check", "--json", cwd=tmp_path).out)["errors"]
     assert (error["line"], "none.json" in error["message"]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            '[server]\nhost = "http://localhost"\n',
+            "2:1: error: server.host must be an address or a name, without http:// and without a port",
+        ),
+        ('[server]\nhost = "999.1.1.1"\n', "2:1: error: server.host must be an address or a name"),
+        ('[server]\nsocket = "no/where"\n', "2:1: error: server.socket is in a folder that does not exist"),
+        ('[server]\nsocket = "portbook.toml"\n', "2:1: error: server.socket is a file that is no socket"),
+        ('[store]\npath = "."\n', "2:1: warning: store.path: {folder}: cannot be opened"),
+        ('[store]\npath = "portbook.toml"\n', "2:1: warning: store.path: {folder}/portbook.toml: damaged"),
+        ('[schemas]\nroot = "nowhere"\n', "2:1: warning: schemas.root is not a folder"),
+        ('[assets]\nschemas = "nowhere"\n', "2:1: warning: assets.schemas: nowhere: cannot be read"),
+        ('[assets]\nexamples = "nowhere"\n', "2:1: warning: assets.examples: nowhere: cannot be read"),
+        ("[keys]\nrequired = true\n", "2:1: warning: a key is required and none exists"),
+        ('[server]\nhost = "0.0.0.0"\n', "2:1: warning: a key is required and none exists"),
+        ('schema_override_uri = "no.json"\n', "1:1: warning: the schema override is ignored"),
+        (
+            '[mcp.shop]\ncommand = ["sh"]\ncwd = "nowhere"\n',
+            "3:1: warning: mcp.shop.cwd is not a folder; create it, or correct the path",
+        ),
+    ],
+)
+def test_what_the_settings_name_and_cannot_be_used_is_told_with_its_place(
+    settings: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "portbook.toml").write_text(settings)
+    finished = run("check", cwd=tmp_path)
+    wanted = f"portbook.toml:{told.replace('{folder}', str(tmp_path))}"
+    assert any(line.startswith(wanted) for line in finished.out.decode().splitlines()), finished.out
+    assert finished.code == (2 if ": error: " in told else 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ('[server]\nhost = "999.1.1.1"\n', "2:1: server.host must be an address or a name"),
+        ('[server]\nhost = "192.0.2.1"\n', "2:1: server.host cannot be listened at: "),
+        ('[server]\nsocket = "no/where"\n', "2:1: server.socket is in a folder that does not exist"),
+    ],
+)
+def test_serve_refuses_an_address_with_the_place_of_its_setting(
+    settings: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "portbook.toml").write_text(settings)
+    finished = run("serve", "--http", cwd=tmp_path)
+    assert finished.err.startswith(f"portbook: error: portbook.toml:{told}"), finished.err
+    assert finished.code == 2
+
+
+def test_a_toolset_with_nothing_in_it_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text('from portbook import Toolset\n\ntoolset = Toolset("x")\n')
+    finished = run("check", "mine.py", cwd=tmp_path)
+    said = "mine.py:1:1: warning: its toolset has nothing in it; declare a tool with @toolset.tool\n"
+    assert (finished.code, finished.out.decode()) == (1, said)

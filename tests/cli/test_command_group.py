@@ -18,7 +18,7 @@ from support.portbook_process import run
         ("keys creat", "there is no command 'creat'; did you mean create?", "portbook keys"),
         ("audit verfy", "there is no command 'verfy'; did you mean verify?", "portbook audit"),
         ("call", "missing argument 'TOOL'", "portbook call"),
-        ("tools --jsno", "no such option '--jsno'. Did you mean '--json'?", "portbook tools"),
+        ("tools --jsno", "no such option '--jsno'; did you mean --json?", "portbook tools"),
     ],
 )
 def test_a_wrong_command_line_is_told_in_the_tone_of_every_error(

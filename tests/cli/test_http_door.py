@@ -99,7 +99,7 @@ def test_a_unix_socket_serves_its_owner_alone_and_is_gone_afterwards(tmp_path: P
         ("tls = { cert = 'portbook.toml', key = 'portbook.toml' }", "not a certificate and its key"),
         ("tls = 'cert.pem'", "server.tls must be a table of two files: { cert = FILE, key = FILE }"),
         ("trusted_proxies = ['example.com']", "server.trusted_proxies lists what is no address or network"),
-        ("socket = 'portbook.toml'", "there is something else"),
+        ("socket = 'portbook.toml'", "portbook.toml:2:1: server.socket is a file that is no socket"),
     ],
 )
 def test_what_cannot_be_served_stops_the_start_with_its_place(

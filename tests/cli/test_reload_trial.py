@@ -24,6 +24,14 @@ def test_a_trial_that_fails_says_why() -> None:
     assert tried("import sys; print('why', file=sys.stderr); sys.exit(2)") == "why\n"
 
 
+def test_a_trial_that_ends_without_a_word_is_told_of() -> None:
+    assert (tried("import os; os._exit(7)") or "").startswith("portbook: error: the process that loaded")
+    assert "ended with exit code 7" in (tried("import os; os._exit(7)") or "")
+    assert "ended by signal SIGKILL" in (
+        tried("import os, signal; os.kill(os.getpid(), signal.SIGKILL)") or ""
+    )
+
+
 def test_its_process_knows_that_it_is_one_and_what_it_starts_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

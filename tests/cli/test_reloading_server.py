@@ -62,13 +62,19 @@ class Watched:
     def write(self, word: str) -> None:
         (self.folder / "tools.py").write_text(TOOLS.replace("{word}", word))
 
-    def call(self, tool: str = "look") -> Any:
+    def answer(self, tool: str) -> Any:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         body = json.dumps({"tool_id": tool, "args": {}, "session_id": "s"})
         connection.request("POST", "/execute", body, {"content-type": "application/json"})
         answer = json.loads(connection.getresponse().read())
         connection.close()
-        return answer["result"]
+        return answer
+
+    def call(self, tool: str = "look") -> Any:
+        return self.answer(tool)["result"]
+
+    def refusal(self) -> str:
+        return str(self.answer("look")["error"]["code"])
 
     def mcp(self, method: str, params: dict[str, Any], session: str | None = None, **more: str) -> Any:
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -154,6 +160,28 @@ def test_changed_settings_are_taken_up_too(watched: Watched) -> None:
     config.write_text(config.read_text() + rule)
     watched.told("reloaded")
     watched.comes_to_answer(None)
+
+
+def test_a_changed_document_is_taken_up_too(watched: Watched) -> None:
+    def describe(name: str) -> str:
+        operation = {"operationId": name, "responses": {"200": {"description": "ok"}}}
+        return json.dumps({"openapi": "3.1.0", "paths": {"/pets": {"get": operation}}})
+
+    def names() -> set[str]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{watched.port}/tools", timeout=PATIENCE_S) as answer:
+            return {tool["name"] for tool in json.load(answer)["tools"]}
+
+    (watched.folder / "pets.json").write_text(describe("list_pets"))
+    config = watched.folder / "portbook.toml"
+    config.write_text(
+        config.read_text() + '[http.shop]\nopenapi = "pets.json"\nbase_url = "http://127.0.0.1:1"\n'
+    )
+    watched.told("reloaded")
+    (watched.folder / "pets.json").write_text(describe("all_pets"))
+    watched.told("reloaded")
+    deadline = time.monotonic() + PATIENCE_S
+    while "shop.all_pets" not in names():
+        assert time.monotonic() < deadline
 
 
 def test_a_call_under_way_ends_in_the_old_one(watched: Watched) -> None:
@@ -315,3 +343,33 @@ def test_a_server_that_never_starts_ends(tmp_path: Path) -> None:
     finished = run("serve", "--http", "--reload", "--port", "0", "nowhere.py", cwd=tmp_path)
     assert finished.code == 2
     assert "nowhere.py: no such file" in finished.err
+
+
+def test_a_process_that_ends_while_it_imports_is_told_of_and_the_old_stays(watched: Watched) -> None:
+    (watched.folder / "tools.py").write_text("import os\n\nos._exit(7)\n")
+    assert "ended with exit code 7" in watched.told("error: the process that loaded the changed files")
+    watched.told("reload failed; what was served before stays in force")
+    assert watched.call() == "old"
+
+
+def test_a_changed_port_is_not_said_to_be_in_force(watched: Watched) -> None:
+    config = watched.folder / "portbook.toml"
+    config.write_text(config.read_text().replace("port = 0", 'port = 1\nsocket = "here"'))
+    told = watched.told("warning: ")
+    assert "server.port and server.socket changed; restart to listen there" in told
+    assert watched.call() == "old"
+    assert not (watched.folder / "here").exists()
+
+
+@pytest.mark.covers("design.reload.exposed")
+def test_a_server_that_still_listens_everywhere_still_wants_keys(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS.replace("{word}", "old"))
+    config = tmp_path / "portbook.toml"
+    config.write_text('[python]\ntoolsets = ["tools.py"]\n[server]\nport = 0\nhost = "0.0.0.0"\n')
+    command = [*PORTBOOK, "serve", "--http", "--reload"]
+    with child(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        watched = Watched(process, tmp_path)
+        assert watched.refusal() == "UNAUTHORIZED"
+        config.write_text(config.read_text().replace("0.0.0.0", "127.0.0.1"))
+        watched.told("warning: server.host changed; restart to listen there")
+        assert watched.refusal() == "UNAUTHORIZED"

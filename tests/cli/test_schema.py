@@ -227,9 +227,8 @@ def test_an_override_that_fails_is_warned_of_and_the_embedded_schema_used(
     (tmp_path / "bad.json").write_text("{")
     answer, said = serve(tmp_path, "--schema-override", uri)
     assert "result" in answer
-    warning = (
-        f"portbook: warning: the schema override is ignored and the embedded schemas are used: {reason}\n"
-    )
+    ignored = "the schema override is ignored and the embedded schemas are used"
+    warning = f"portbook: warning: command line: {ignored}: {reason}\n"
     assert said.startswith(warning) or f"\n{warning}" in said
     assert "s3cret" not in said
 

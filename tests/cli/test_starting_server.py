@@ -14,8 +14,8 @@ from portbook.cli.starting_server import Ready, StartingServer, tell_ready
 PATIENCE_S = 30.0
 TAKEN = "import os; listener, pipe, lifeline = map(int, os.environ['_PORTBOOK_TAKE_OVER'].split(','))\n"
 TELLS = (
-    "from pathlib import Path; from portbook.cli.starting_server import tell_ready\n"
-    "tell_ready(pipe, [Path('/x') / str(n) for n in range(20_000)], {'tool': 'a'})\n"
+    "from pathlib import Path; from portbook.cli.starting_server import Ready, tell_ready\n"
+    "tell_ready(pipe, Ready([Path('/x') / str(n) for n in range(20_000)], {'tool': 'a'}, {}))\n"
 )
 
 
@@ -58,11 +58,12 @@ def test_one_that_says_nothing_holds_nobody_up_and_can_be_given_up(lifeline: int
 
 def test_what_is_told_is_what_is_read(lifeline: int) -> None:
     ours, theirs = os.pipe()
-    tell_ready(theirs, [Path("/a")], {"tool": "x"})
+    ready = Ready([Path("/a")], {"tool": "x"}, {"server.port": 1, "server.socket": None})
+    tell_ready(theirs, ready)
     server = starting(lifeline, "raise SystemExit(0)")
     os.dup2(ours, server._pipe)  # pyright: ignore[reportPrivateUsage] # the end that it reads
     os.close(ours)
     while not server.has_told(PATIENCE_S):
         pass
-    assert server.settle() == Ready([Path("/a")], {"tool": "x"})
+    assert server.settle() == ready
     server.process.wait()

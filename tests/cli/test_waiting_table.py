@@ -57,18 +57,29 @@ def test_a_number_decides_the_line_that_was_shown(
     word: str, state: State, approvals: ApprovalStore, tmp_path: Path
 ) -> None:
     older, newer = asked(approvals, 100), asked(approvals, 200)
-    shown, code = on_a_terminal(tmp_path, "approvals", typed=f"{word} 2\n")
+    shown, code = on_a_terminal(tmp_path, "approvals", typed=f"{word} 2\n\n")
     assert code == 0
     assert f"state:    {state}" in shown
     assert approvals.ticket(older).state is state  # type: ignore[union-attr]
     assert approvals.ticket(newer).state is State.PENDING  # type: ignore[union-attr]
 
 
+def test_all_that_wait_are_decided_one_after_the_other(approvals: ApprovalStore, tmp_path: Path) -> None:
+    ids = [asked(approvals, 100), asked(approvals, 200)]
+    shown, code = on_a_terminal(tmp_path, "approvals", typed="a 2\nno\nd 1\n")
+    assert code == 0
+    assert shown.strip().endswith(
+        "no call waits for approval; `portbook approvals list` lists the decided ones"
+    )
+    states = [approvals.ticket(each).state for each in ids]  # type: ignore[union-attr]
+    assert states == [State.APPROVED, State.DENIED]
+
+
 @pytest.mark.parametrize("typed", ["a 3", "x 1", "a", "1"])
 def test_what_names_no_line_decides_nothing(typed: str, approvals: ApprovalStore, tmp_path: Path) -> None:
     ids = [asked(approvals, 100), asked(approvals, 200)]
-    shown, code = on_a_terminal(tmp_path, "approvals", typed=f"{typed}\n")
-    assert code == 2
+    shown, code = on_a_terminal(tmp_path, "approvals", typed=f"{typed}\n\n")
+    assert code == 0
     assert "portbook: error: write a or d and a number from 1 to 2, such as: a 1" in shown
     assert {approvals.ticket(each).state for each in ids} == {State.PENDING}  # type: ignore[union-attr]
 

@@ -40,7 +40,7 @@ def test_ports_are_named_or_any() -> None:
     ("given", "problem"),
     [
         ({"reads": []}, "sandbox.reads is not a valid key; did you mean read?"),
-        ({"read": "data"}, "sandbox.read must be a list of strings"),
+        ({"read": "data"}, 'sandbox.read must be a list of strings, such as ["a", "b"]'),
         ({"connect": [0]}, 'sandbox.connect must be a list of ports such as [443], or "any"'),
         ({"connect": ["443"]}, 'sandbox.connect must be a list of ports such as [443], or "any"'),
         ({"connect": [True]}, 'sandbox.connect must be a list of ports such as [443], or "any"'),

@@ -26,7 +26,10 @@ DIGEST = hashlib.sha256(b"a key").hexdigest()
         case("text", "server.host", '"file"', "env", "flag", ("file", "env", "flag")),
         case("whole number", "server.port", "1", "2", 3, (1, 2, 3)),
         case("address", "schema_override_uri", '"http:file"', "env", "flag", ("http:file", "env", "flag")),
-        case("revision", "schema_override_revision", '"file"', "env", "flag", ("file", "env", "flag")),
+        case(
+            "revision", "schema_override_revision", '"2024-11-05"', "2025-03-26", "2025-06-18",
+            ("2024-11-05", "2025-03-26", "2025-06-18"),
+        ),
         case("digest", "schema_override_sha256", '"file"', "env", "flag", ("file", "env", "flag")),
         case(
             "path", "audit.log_dir", '"/file"', "/env", Path("/flag"),

@@ -340,7 +340,7 @@ def test_an_alias_of_a_model_is_the_name_that_callers_use() -> None:
     [case("partial", functools.partial(len)), case("builtin", len), case("class", int), case("print", print)],
 )
 def test_what_is_not_a_function_with_names_and_hints_is_refused(function: Any) -> None:
-    with pytest.raises(BadTool, match=r"^function "):
+    with pytest.raises(BadTool, match=r"^(function |tool 'tool': a tool is a function, not a class)"):
         serve(function)
 
 

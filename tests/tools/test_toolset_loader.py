@@ -300,3 +300,12 @@ def test_an_interrupt_is_nobodys_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", [".", "..a", "a/b", "./tools", "tools/", "/tools/mine"])
 def test_a_path_that_is_no_python_file_is_not_taken_for_a_module(source: str) -> None:
     assert complaint(source) == f"{source}: not a toolset; name a file that ends in .py, or a module"
+
+
+def test_a_file_named_without_its_ending_is_suggested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "not_on_the_path.py", "")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    assert complaint("not_on_the_path").endswith("did you mean not_on_the_path.py?")

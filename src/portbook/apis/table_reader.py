@@ -85,7 +85,7 @@ class Table:
             return None
         items = cast("list[Any]", value)
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in items):
-            raise self.wrong(key, "must be a list of strings")
+            raise self.wrong(key, 'must be a list of strings, such as ["a", "b"]')
         return tuple(items)
 
     def table(self, key: str) -> Table:

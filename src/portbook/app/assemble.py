@@ -91,7 +91,11 @@ def assemble(
         warnings.extend(_placed(settings, problem) for problem in executor.http.problems())
     rules = current_rules(settings, collected.catalog, executor, keys, store, environ, is_exposed=is_exposed)
     if rules.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
-        warnings.append("a key is required and none exists; create one with `portbook keys create`")
+        asks = ("keys", "required") if settings.keys_required else ("server", "host")
+        warnings.append(
+            f"{settings.opening(*asks)}a key is required and none exists; "
+            "create one with `portbook keys create`"
+        )
     permit(executor, rules)
     schemas, override_warnings = official_schemas(settings)
     warnings.extend(override_warnings)
@@ -141,7 +145,7 @@ def assemble(
         reports = ServerReports(servers, UpstreamStore(store, clock), clock, warn)
         permit(executor, rules)
     # After the servers, whose approved tools a rule may name.
-    warnings.extend(doubts_of(settings, rules.policy, collected.catalog, environ))
+    warnings.extend(doubts_of(settings, rules.policy, collected.catalog, environ, store))
     official = McpDialect(
         collected.catalog,
         validator,
@@ -234,7 +238,8 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
         reason = f"{origin}: {error}"
     else:
         return SchemaStore(override), []
-    return embedded, [f"the schema override is ignored and the embedded schemas are used: {reason}"]
+    place = settings.opening("schema_override_uri")
+    return embedded, [f"{place}the schema override is ignored and the embedded schemas are used: {reason}"]
 
 
 def _executor(

@@ -119,7 +119,7 @@ class App:
         )
         permit(self.executor, rules)
         self._pipeline.govern(rules)
-        return doubts_of(settings, rules.policy, self.catalog, self._environ)
+        return doubts_of(settings, rules.policy, self.catalog, self._environ, self.store)
 
     def knows(self, key: str | None) -> bool:
         """Return whether `key` may see the health checks: any valid key, or none if none is required."""

@@ -33,6 +33,9 @@ def _doubts_of(
     if server.command and not _is_there(server, environ):
         place = settings.position_of("mcp", alias, "command")
         yield f"{place}: mcp.{alias}.command: there is no such program; install it, or correct its name"
+    if server.cwd is not None and not server.cwd.is_dir():
+        place = settings.position_of("mcp", alias, "cwd")
+        yield f"{place}: mcp.{alias}.cwd is not a folder; create it, or correct the path"
     for key, sources in (("env", server.env), ("headers", server.headers)):
         for name, source in sources.items():
             if source.env is not None and source.env not in environ:

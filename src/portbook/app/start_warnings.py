@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
+from portbook.app.file_doubts import file_doubts
 from portbook.app.operator_key import operator_key_doubts
 from portbook.app.policy_doubts import policy_doubts
 from portbook.policy import Policy
 from portbook.settings import Settings
+from portbook.stores.sqlite import Store
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import ToolSpec
 
 __all__ = ["doubts_of", "unknown_servers"]
 
 
-def doubts_of(settings: Settings, policy: Policy, catalog: Catalog, environ: Mapping[str, str]) -> list[str]:
-    """Return likely mistakes of the operator: rules that match nothing, secret variables that are not set."""
+def doubts_of(
+    settings: Settings, policy: Policy, catalog: Catalog, environ: Mapping[str, str], store: Store
+) -> list[str]:
+    """Return likely mistakes of the operator: rules that match nothing, missing variables and files."""
     specs = list(catalog.specs())
     doubts = policy_doubts(settings, policy, specs, unknown_servers(settings, catalog, specs))
     for name in settings.secret_variables:
         if not environ.get(name):
             place = settings.position_of("redaction", "secrets")
             doubts.append(f"{place}: the environment variable {name} is not set; its value is not redacted")
-    return [*doubts, *_doubts_of_files(settings), *operator_key_doubts(environ)]
+    return [*doubts, *file_doubts(settings, store), *operator_key_doubts(environ)]
 
 
 def unknown_servers(settings: Settings, catalog: Catalog, specs: Iterable[ToolSpec]) -> set[str]:
@@ -34,12 +38,3 @@ def unknown_servers(settings: Settings, catalog: Catalog, specs: Iterable[ToolSp
         return any(name.startswith(f"{alias}.") for name in among)
 
     return {alias for alias in settings.mcp_tables if has_any(alias, withheld) or not has_any(alias, names)}
-
-
-def _doubts_of_files(settings: Settings) -> Iterator[str]:
-    """Yield the gateways whose folder for files is none: every call that names a file would be refused."""
-    for name, table in settings.http_tables.items():
-        files = table.get("files")
-        if isinstance(files, str) and not (settings.folder / files).is_dir():
-            place = settings.position_of("http", name, "files")
-            yield f"{place}: http.{name}.files is not a folder; calls that name a file are refused"

@@ -14,6 +14,7 @@ from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import BadBundle, Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder
+from portbook.tools.source_place import shown_file
 from portbook.tools.spec import BadTool, ToolSpec
 from portbook.tools.toolset import Toolset
 from portbook.tools.toolset_loader import MissingToolset, ToolsetLoader
@@ -69,7 +70,7 @@ def collect_tools(
         from portbook.assets.resources import asset_resources
         from portbook.assets.toolset import asset_tools
 
-        warnings.extend(library.warnings)
+        warnings.extend(_placed(settings, each) for each in library.warnings)
         secrets = "give" if settings.asset_redaction == "off" else "refuse"
         backend: Backend | None = None
         with problems:
@@ -80,10 +81,14 @@ def collect_tools(
             tools = [_composed(spec) for spec in tools]
         specs.extend(_under_contract(tools, bundles))
         specs.extend(asset_resources(library, secrets))
-    toolsets = [*given, *_named_toolsets(settings, problems)]
-    for toolset in toolsets:
+    sources = [*((each, None) for each in given), *_named_toolsets(settings, problems)]
+    for toolset, source in sources:
         with problems:
-            specs.extend(_under_contract(toolset.specs(), bundles))
+            declared_specs = toolset.specs()
+            specs.extend(_under_contract(declared_specs, bundles))
+            if source is not None and not declared_specs:
+                warnings.append(_nothing_in(source))
+    toolsets = [toolset for toolset, _ in sources]
     for name, table in settings.http_tables.items():
         from portbook.apis.http_table import read_http  # late, both: only where there is an API to call
         from portbook.app.whole_tables import read_whole
@@ -133,15 +138,23 @@ def collect_servers(settings: Settings) -> tuple[DeclaredUpstream, ...]:
     )
 
 
-def _named_toolsets(settings: Settings, problems: ProblemList) -> list[Toolset]:
-    """Return the toolsets of the settings and of the command line; what is not there is told at its key."""
+def _nothing_in(source: str) -> str:
+    place = f"{shown_file(source)}:1:1" if source.endswith(".py") else source
+    return f"{place}: its toolset has nothing in it; declare a tool with @toolset.tool"
+
+
+def _named_toolsets(settings: Settings, problems: ProblemList) -> list[tuple[Toolset, str]]:
+    """Return the toolsets of the settings and of the command line, each with the file or module it is from.
+
+    What is not there is told at its key.
+    """
     places = [("python", "toolsets", number) for number in range(len(settings.toolsets))]
-    found: list[Toolset] = []
+    found: list[tuple[Toolset, str]] = []
     loader = ToolsetLoader()
     for source, place in zip_longest((*settings.toolsets, *settings.more_toolsets), places):
         with problems:
             try:
-                found.extend(loader.load(source))
+                found.extend((toolset, source) for toolset in loader.load(source))
             except MissingToolset as error:
                 if place is None:
                     raise
@@ -160,6 +173,18 @@ def asset_library(settings: Settings) -> Library | None:
     from portbook.assets.library import load_library  # late: only where assets are served
 
     return load_library(schemas, examples, settings.folder)
+
+
+def _placed(settings: Settings, warning: str) -> str:
+    """Return a warning of the library, with the place of the setting if it is about the folder itself."""
+    from portbook.assets.documents import listed_folder  # late: only where assets are served
+
+    for key, folder in (("schemas", settings.asset_schemas), ("examples", settings.asset_examples)):
+        if folder is not None and warning.startswith(
+            f"{listed_folder(folder, settings.folder).as_posix()}: "
+        ):
+            return f"{settings.position_of('assets', key)}: assets.{key}: {warning}"
+    return warning
 
 
 def _backend(settings: Settings) -> Backend | None:
@@ -209,9 +234,7 @@ def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[
     bundle = bundles.get("docs.search") or SchemaRegistry().bundles()["docs.search"]
     folder = settings.docs_folder or shipped_folder("docs")
     if not folder.is_dir():
-        place = (
-            "" if settings.docs_folder is None else f"{settings.position_of('docs', 'folder')}: docs.folder: "
-        )
+        place = "" if settings.docs_folder is None else f"{settings.opening('docs', 'folder')}docs.folder: "
         warnings.append(f"{place}{folder}: no such folder; docs.search finds nothing")
     return docs_search_tool(bundle, folder)
 

@@ -19,7 +19,6 @@ from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.decision_record import note_decision
-from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, fail, print_data, say, stop_with
 from portbook.cli.waiting_table import SHORTEST_ID, table_of_waiting
@@ -42,35 +41,43 @@ _reason_option = click.option("--reason", metavar="TEXT", help="Reason to store 
 def command(context: click.Context, *, is_json: bool, config: Path | None) -> None:
     """List, show and decide approvals: calls that policy lets run only after a person approves them.
 
-    Alone, it lists the calls that wait, with their arguments; on a terminal it asks which to decide.
+    Alone, it lists the calls that wait, with their arguments; on a terminal it asks which to decide, until
+    none waits or you leave.
     """
     if context.invoked_subcommand is not None:
         return
     out = claim_stdout()
-    with _approvals(config) as approvals:
-        tickets = approvals.tickets(State.PENDING)
-    data = {"approvals": [as_json(ticket) for ticket in tickets]}
-    print_data(data, table_of_waiting(tickets), out, is_json=is_json, is_ascii=True)
-    if not out.isatty() or is_json:
-        return
-    if not tickets:
-        say("no call waits for approval; `portbook approvals list` lists the decided ones")
-    elif sys.stdin.isatty():
-        _ask(tickets, config, out)
+    while True:
+        with _approvals(config) as approvals:
+            tickets = approvals.tickets(State.PENDING)
+        data = {"approvals": [as_json(ticket) for ticket in tickets]}
+        print_data(data, table_of_waiting(tickets), out, is_json=is_json, is_ascii=True)
+        if not out.isatty() or is_json:
+            return
+        if not tickets:
+            say("no call waits for approval; `portbook approvals list` lists the decided ones")
+            return
+        if not sys.stdin.isatty() or not _ask(tickets, config, out):
+            return
 
 
-def _ask(tickets: list[Ticket], config: Path | None, out: TextIO) -> None:
-    """Ask which of the listed calls to decide: a number means the line that was shown, come what may."""
-    said = click.prompt(
-        "a NUMBER approves, d NUMBER denies, Enter leaves", default="", show_default=False, err=True
-    )
-    if not said.strip():
-        return
-    word, _, number = said.strip().partition(" ")
-    decision = {"a": "approve", "d": "deny"}.get(word)
-    if decision is None or not number.isdecimal() or not 1 <= int(number) <= len(tickets):
-        raise fail(f"write a or d and a number from 1 to {len(tickets)}, such as: a 1", ExitCode.INVALID)
-    _decide(tickets[int(number) - 1].id, decision, None, config, out, is_json=False)
+def _ask(tickets: list[Ticket], config: Path | None, out: TextIO) -> bool:
+    """Ask which of the listed calls to decide: a number means the line that was shown, come what may.
+
+    Return whether one was decided; False where the person leaves.
+    """
+    while True:
+        said = click.prompt(
+            "a NUMBER approves, d NUMBER denies, Enter leaves", default="", show_default=False, err=True
+        )
+        if not said.strip():
+            return False
+        word, _, number = said.strip().partition(" ")
+        decision = {"a": "approve", "d": "deny"}.get(word)
+        if decision is not None and number.isdecimal() and 1 <= int(number) <= len(tickets):
+            _decide(tickets[int(number) - 1].id, decision, None, config, out, is_json=False)
+            return True
+        say(f"error: write a or d and a number from 1 to {len(tickets)}, such as: a 1")
 
 
 @command.command("list")
@@ -105,7 +112,7 @@ def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
     with _approvals(config) as approvals:
         ticket = approvals.ticket(_whole_id(approvals, approval_id))
     if ticket is None:
-        raise fail(str(Undecidable(None)))
+        raise _not_found()
     _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
 
 
@@ -140,7 +147,7 @@ def _decide(
             whole = _whole_id(approvals, approval_id)
             ticket = asyncio.run(approvals.decide(whole, decision, by=_user(), reason=reason))
         except Undecidable as error:
-            raise fail(str(error)) from None
+            raise (_not_found() if error.state is None else fail(str(error))) from None
     try:
         note_decision(settings, ticket.id, decision)
     except OSError as error:  # the decision is stored; only the log lacks it
@@ -148,6 +155,11 @@ def _decide(
             f"warning: the decision is stored, but could not be written to the log: {error.strerror or error}"
         )
     _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
+
+
+def _not_found() -> click.exceptions.Exit:
+    """Print that there is no such approval, and where ids are found; return the exit to raise."""
+    return fail(f"{Undecidable(None)}; `portbook approvals list` shows the ids")
 
 
 def _settings(config: Path | None) -> Settings:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import click
 
@@ -17,6 +20,8 @@ from portbook.wire.parsing import parse
 
 __all__ = ["ask_for", "missing_arguments", "read_arguments"]
 
+_DOCUMENT: Final = "--input"
+
 
 def read_arguments(tool: Tool | None, pairs: tuple[str, ...], document: str | None) -> JSONObject:
     """Return the arguments: a value is a string where the tool's schema wants one, and JSON otherwise.
@@ -24,20 +29,30 @@ def read_arguments(tool: Tool | None, pairs: tuple[str, ...], document: str | No
     Raises `click.UsageError` for what cannot be read.
     """
     arguments: JSONObject = {}
+    _require_one_reader(pairs, document)
     if document is not None:
-        arguments = _object(_content("--input", document))
+        arguments = _object(_content(_DOCUMENT, document))
     properties: Any = tool.spec.input_schema.get("properties", {}) if tool else {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         _require_utf8(pair)
         if not equals:
-            raise click.UsageError(f"{pair!r}: write arguments as name=value")
+            # `serve`, `tools` and `check` take toolsets here.
+            hint = f"; write --toolset {pair} for a toolset" if pair.endswith(".py") else ""
+            raise click.UsageError(f"{pair!r}: write arguments as name=value{hint}")
         if name in arguments:
             raise click.UsageError(f"{name!r} is given twice")
         if value == "-" or value.startswith("@"):
             value = _text(name, _content(name, value))
         arguments[name] = value if _wants_text(properties.get(name)) else _json_or_text(name, value)
     return arguments
+
+
+def _require_one_reader(pairs: tuple[str, ...], document: str | None) -> None:
+    """Raise `click.UsageError` where two would read standard input: the second would find nothing there."""
+    readers = [name for name, _, value in (pair.partition("=") for pair in pairs) if value == "-"]
+    if len(readers) + (document == "-") > 1:
+        raise click.UsageError("standard input can be read once; write - once, and @FILE for the rest")
 
 
 def missing_arguments(tool: Tool, arguments: JSONObject) -> list[str]:
@@ -50,11 +65,27 @@ def ask_for(tool: Tool, names: list[str]) -> JSONObject:
     """Return what a person at the terminal gives for these arguments, one line each."""
     properties: Any = tool.spec.input_schema.get("properties", {})
     given: JSONObject = {}
-    for name in names:
-        schema = properties.get(name)
-        said: str = click.prompt(escaped(_question(name, schema)), err=True, default="", show_default=False)
-        given[name] = said if _wants_text(schema) else _json_or_text(name, said)
+    with _interrupted_at_once():
+        for name in names:
+            schema = properties.get(name)
+            question = escaped(_question(name, schema))
+            said: str = click.prompt(question, err=True, default="", show_default=False)
+            given[name] = said if _wants_text(schema) else _json_or_text(name, said)
     return given
+
+
+@contextmanager
+def _interrupted_at_once() -> Generator[None]:
+    """Let Ctrl-C end a question: the event loop, in which it is asked, would wait for the answer first."""
+    before = signal.getsignal(signal.SIGINT)
+    if before in (signal.SIG_IGN, None):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _question(name: str, schema: Any) -> str:
@@ -73,8 +104,9 @@ def _content(name: str, source: str) -> bytes:
     try:
         return Path(source[1:]).read_bytes()
     except OSError as error:
-        said = f"{source[1:]}: {error.strerror}; write @@ for a value that begins with @"
-        raise click.UsageError(f"{name}: {said}") from None
+        # A document begins with a brace: only an argument can mean an @ itself.
+        hint = "" if name == _DOCUMENT else "; write @@ for a value that begins with @"
+        raise click.UsageError(f"{name}: {source[1:]}: {error.strerror}{hint}") from None
 
 
 def _text(name: str, data: bytes) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
 from portbook.errors import Ending, Reason, Refused
 from portbook.escaping import escaped_json
 from portbook.model import Arrival, Done, JSONObject, Outcome
+from portbook.settings import CONFIG_NAME, Settings
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import slug_of
@@ -84,7 +85,7 @@ def command(
     out = claim_stdout()
     try:
         settings = settings_from(config, log_dir, deterministic_ids, toolsets=toolsets, debug=debug)
-        app = assemble(settings, is_exposed=False)
+        app = assemble(settings, is_exposed=False, warn=lambda text: say(f"warning: {text}"))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
     for warning in app.warnings:
@@ -107,8 +108,8 @@ def command(
         print_json(_as_data(outcome), out, is_ascii=True)
     else:
         _explain(outcome)
-        if hint:
-            say(f"  {hint}")
+        for remedy in _remedies(outcome, settings, hint):
+            say(f"  {remedy}")
     raise click.exceptions.Exit(outcome.row.exit)
 
 
@@ -154,6 +155,16 @@ def _listener() -> TerminalClient | None:
     from portbook.cli.terminal_client import TerminalClient  # late: only where there is a person
 
     return TerminalClient(sys.stderr)
+
+
+def _remedies(ending: Ending, settings: Settings, hint: str) -> Iterator[str]:
+    """Yield what the person at this command line can do; the sentence of the ending is for every caller."""
+    if hint:
+        yield hint
+    elif ending.reason is Reason.UNKNOWN_TOOL and settings.config is None and not settings.more_toolsets:
+        yield f"there is no {CONFIG_NAME} here; name its file with --toolset, or settings with --config"
+    if ending.reason is Reason.TOOL_FAILED and not settings.tracebacks:
+        yield "--debug prints the traceback"
 
 
 def _pretty(done: Done) -> str:

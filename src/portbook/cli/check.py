@@ -18,7 +18,7 @@ from portbook.cli.served_counts import served_counts
 from portbook.cli.terminal import claim_stdout, print_json, problem_as_data, problems_of, say
 from portbook.cli.writable_folder import blocked_by
 from portbook.escaping import escaped_lines
-from portbook.settings import BadSettings, Settings
+from portbook.settings import BadSettings, ProblemList, Settings
 
 __all__ = ["command"]
 
@@ -69,11 +69,11 @@ def _check_settings(settings: Settings) -> _Checked:
     try:
         # Without records and without a door: nothing is written, and nobody can call.
         app = assemble(settings, is_exposed=_is_exposed(settings), sink=NoSink(), is_server=True)
-        _require_door(settings)
     except (*START_ERRORS, OSError) as error:
-        return _Checked(problems_of(error), [])
+        return _Checked([*problems_of(error), *_problems_of_door(settings)], [])
     asyncio.run(app.close())
-    return _Checked(_unwritable(settings), [*app.warnings, *_doubts_of_servers(settings)], app)
+    errors = [*_unwritable(settings), *_problems_of_door(settings)]
+    return _Checked(errors, [*app.warnings, *_doubts_of_servers(settings)], app)
 
 
 def _doubts_of_servers(settings: Settings) -> list[str]:
@@ -85,11 +85,16 @@ def _doubts_of_servers(settings: Settings) -> list[str]:
     return server_doubts(settings, declared_servers(settings), os.environ)
 
 
-def _require_door(settings: Settings) -> None:
-    """Raise `BadSettings` where the HTTP door could not be opened for its proxies or its certificate."""
-    from portbook.cli.http_door import usable_certificate  # late: only here
+def _problems_of_door(settings: Settings) -> list[str]:
+    """Return why the HTTP door could not be opened: its host, its socket, its proxies or its certificate."""
+    # Late: only here.
+    from portbook.cli.http_door import usable_certificate, usable_host, usable_socket_path
 
-    usable_certificate(settings)
+    problems = ProblemList(BadSettings)
+    for require in (usable_host, usable_socket_path, usable_certificate):
+        with problems:
+            require(settings)
+    return problems.texts()
 
 
 def _is_exposed(settings: Settings) -> bool:

@@ -15,6 +15,7 @@ from portbook.assets.compat.verdict import Compatibility, compare, compare_folde
 from portbook.assets.files import STDIN
 from portbook.assets.json_patch import diff
 from portbook.assets.library_folders import find_folders
+from portbook.assets.misspelt_keywords import misspelt_keywords
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.assets.schema_source import UnusableFile, lines_of, read_document, read_schema
 from portbook.canonical import json_bytes
@@ -22,7 +23,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.reports import FORMATS, shown, width_of
 from portbook.cli.schema_change_report import CHANGE_FORMATS, ChangedSchema, lines_of_value, written_changes
-from portbook.cli.terminal import claim_stdout, fail_with, stop_with, verdict_or_none
+from portbook.cli.terminal import claim_stdout, fail_with, say, stop_with, verdict_or_none
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
 
@@ -104,6 +105,8 @@ def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> Ex
 
 def _compare_schemas(old: str, new: str, files: SchemaFiles) -> ChangedSchema:
     before, after = read_schema(files, old), read_schema(files, new)
+    for doubt in misspelt_keywords(new, after.text, after.document):
+        say(f"warning: {doubt}")
     sides = [(side.bundle.document, side.validator) for side in (before, after)]
     comparison = compare(sides[0], sides[1], EVERY_BREAK)
     return ChangedSchema("", new, comparison, after.bundle, after.text)

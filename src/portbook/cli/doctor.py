@@ -67,7 +67,7 @@ def _about(settings: Settings) -> dict[str, Any]:
     return {
         "settings": "none" if settings.config is None else str(settings.config),
         "records": _folder(settings.log_dir),
-        "store": _folder(settings.store_path.parent),
+        "store": _store(settings.store_path),
         "port": _port(settings),
     }
 
@@ -86,6 +86,17 @@ def _has(module: str) -> str:
 
 def _folder(folder: Path) -> str:
     return f"{folder}: {'can be written' if blocked_by(folder) is None else 'cannot be written'}"
+
+
+def _store(path: Path) -> str:
+    from portbook.app.file_doubts import problem_of_store  # late, both: only here
+    from portbook.stores.sqlite import Store
+
+    store = Store(path)
+    try:
+        return problem_of_store(store) or _folder(path.parent)
+    finally:
+        store.close()
 
 
 def _port(settings: Settings) -> str:

@@ -33,7 +33,7 @@ def command() -> None:
     """Write what others need to find, install and start these tools."""
 
 
-@command.command("server.json")
+@command.command("server.json", short_help="Print the entry for the MCP registry.")
 @toolsets_argument
 @click.option("--name", required=True, help="Name in the registry: io.github.you/greetings.")
 @click.option("--description", required=True, help="What the tools do, in at most 100 characters.")
@@ -94,7 +94,7 @@ def server_json(
         say(f"note: the registry wants this line in the README of {pypi}: mcp-name: {name}")
 
 
-@command.command("mcpb")
+@command.command("mcpb", short_help="Write a desktop bundle (.mcpb).")
 @toolsets_argument
 @click.option("--author", required=True, help="Who publishes the bundle.")
 @click.option("--name", help="Name of the bundle.  [default: server.name, or that of the toolset]")
@@ -163,7 +163,7 @@ def _clients_that_begin(_: click.Context, __: click.Parameter, incomplete: str) 
     return [client.name for client in CLIENTS if client.name.startswith(incomplete)]
 
 
-@command.command("client")
+@command.command("client", short_help="Print the entry for a client's configuration.")
 @click.argument("client", required=False, shell_complete=_clients_that_begin)
 @toolsets_argument
 @click.option("--name", help="Name of the server in the client.  [default: server.name, or the toolset]")

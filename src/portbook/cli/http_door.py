@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 from collections.abc import Callable
 
 from portbook.app.running_app import App
 from portbook.doors.http.route_table import routes_of
 from portbook.doors.http.server.http_server import HttpServer, ServerOptions
-from portbook.doors.http.server.listeners import bind, is_loopback
+from portbook.doors.http.server.listeners import bind, is_host, is_loopback
 from portbook.doors.http.server.peer_address import BadProxy, PeerAddresses
 from portbook.doors.http.server.tls import BadCertificate, ServerCertificate
 from portbook.doors.sockets import UnixSocket
 from portbook.settings import Settings
 
-__all__ = ["HttpDoor", "bound", "usable_certificate"]
+__all__ = ["HttpDoor", "bound", "usable_certificate", "usable_host", "usable_socket_path"]
 
 
 class HttpDoor:
@@ -29,12 +30,15 @@ class HttpDoor:
         self._trusted_proxies = settings.trusted_proxies
         self._has_legacy_sse = settings.legacy_sse
         self._certificate = usable_certificate(settings)
-        self._unix = None if settings.socket is None else UnixSocket(settings.socket)
+        self._unix = _unix_socket(settings) if inherited is None else None
+        host = settings.host
         if inherited is not None:
             self._listener = socket.socket(fileno=inherited)
+            # Where it listens decides, whatever the settings have come to say since.
+            host = str(self._listener.getsockname()[0])
         else:
             self._listener = bound(settings) if self._unix is None else self._unix.listener
-        self.is_exposed = self._unix is None and not is_loopback(settings.host)
+        self.is_exposed = self._unix is None and not is_loopback(host)
         """Whether different machines can connect."""
         self._server: HttpServer | None = None
 
@@ -75,17 +79,52 @@ class HttpDoor:
 def bound(settings: Settings) -> socket.socket:
     """Return a socket that listens at the host and port of the settings.
 
-    Raises `OSError` where it cannot listen.
+    Raises `BadSettings` for a host that is none, `OSError` where it cannot listen.
     """
+    usable_host(settings)
     try:
         return bind(settings.host, settings.port)
     except OSError as error:
-        hint = (
-            "the port is in use; choose a different one with --port"
-            if error.errno == errno.EADDRINUSE
-            else "check --host"
+        if error.errno == errno.EADDRINUSE:
+            why = f"cannot listen on {settings.host} port {settings.port}: the port is in use; "
+            raise OSError(error.errno, f"{why}choose a different one with --port") from None
+        why = error.strerror or str(error)
+        raise settings.complain(
+            ("server", "host"), f"cannot be listened at: {why}; use an address of this machine"
+        ) from None
+
+
+def usable_host(settings: Settings) -> None:
+    """Raise `BadSettings` where the host is neither an address nor a name."""
+    if not is_host(settings.host):
+        raise settings.complain(
+            ("server", "host"), "must be an address or a name, without http:// and without a port"
         )
-        raise OSError(error.errno, f"cannot listen on {settings.host} port {settings.port}: {hint}") from None
+
+
+def usable_socket_path(settings: Settings) -> None:
+    """Raise `BadSettings` where a socket cannot be made at the path of the settings; nothing is made."""
+    path = settings.socket
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise settings.complain(("server", "socket"), "is in a folder that does not exist; create it")
+    if os.path.lexists(path) and not path.is_socket():
+        raise settings.complain(("server", "socket"), "is a file that is no socket; choose a different path")
+
+
+def _unix_socket(settings: Settings) -> UnixSocket | None:
+    """Return the socket at the path of the settings, None where they name none.
+
+    Raises `BadSettings` where it cannot listen there.
+    """
+    if settings.socket is None:
+        return None
+    usable_socket_path(settings)
+    try:
+        return UnixSocket(settings.socket)
+    except OSError as error:
+        raise settings.complain(("server", "socket"), f"cannot be used: {error.strerror or error}") from None
 
 
 def usable_certificate(settings: Settings) -> ServerCertificate | None:

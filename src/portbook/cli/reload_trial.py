@@ -9,6 +9,8 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Sequence
 from typing import Final
 
+from portbook.cli.load_failure import load_failure
+
 __all__ = ["TRIAL", "is_trial", "try_to_load"]
 
 # Set for the process of a trial alone: it loads what it would serve, and ends.
@@ -39,7 +41,11 @@ async def try_to_load(command: Sequence[str]) -> str | None:
     except asyncio.CancelledError:
         await _end(process)
         raise
-    return None if process.returncode == 0 else said.decode(errors="replace")
+    code = await process.wait()
+    if code == 0:
+        return None
+    failure = load_failure(code)
+    return said.decode(errors="replace") + ("" if failure is None else f"portbook: {failure}\n")
 
 
 async def _end(process: Process) -> None:

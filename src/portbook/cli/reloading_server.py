@@ -20,6 +20,7 @@ from typing import Final
 
 from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.load_failure import load_failure
 from portbook.cli.served_lists import LISTED
 from portbook.cli.slow_reload import SlowReload
 from portbook.cli.starting_server import Ready, StartingServer
@@ -76,6 +77,7 @@ class ReloadingServer:
         self._lifeline, self._life = os.pipe()
         self._stamps: Stamps = {}
         self._lists: dict[Kind, str] = {}
+        self._address: dict[str, str | int | None] = {}
         self._server: subprocess.Popen[bytes] | None = None
         self._starting: StartingServer | None = None
         self._slow = SlowReload()
@@ -120,24 +122,32 @@ class ReloadingServer:
             starting, self._starting = self._starting, None
             ready = starting.settle()
             if ready is None:
-                self._keep()
+                self._keep(starting.process.returncode)
             else:
                 self._take_over(starting, ready)
         elif self._server is not None:
             self._slow.tell_once()
 
-    def _keep(self) -> None:
-        """Let the server that is there go on: the new one could not start."""
+    def _keep(self, code: int) -> None:
+        """Let the server that is there go on: the new one could not start, and ended with `code`."""
         self._stamps = after_failure(self._stamps)
-        if self._server is not None and not self._is_stopped:
-            say("reload failed; what was served before stays in force")
+        if self._server is None or self._is_stopped:
+            return
+        if (failure := load_failure(code)) is not None:
+            say(failure)
+        say("reload failed; what was served before stays in force")
 
     def _take_over(self, new: StartingServer, ready: Ready) -> None:
         before, self._server = self._server, new.process
         self._stamps = without_changes_since(new.started, stamps_of(ready.files))
         lists, self._lists = self._lists, ready.lists
-        if before is not None:
+        if before is None:
+            self._address = ready.address
+        else:
             say("reloaded: the changed files are in force")
+            moved = [name for name, value in ready.address.items() if self._address[name] != value]
+            if moved:
+                say(f"warning: {' and '.join(moved)} changed; restart to listen there")
             before.send_signal(LISTS_DIFFER if lists != self._lists else SUPERSEDED)
             self._leaving.append(before)
 

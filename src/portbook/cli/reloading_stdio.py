@@ -91,7 +91,9 @@ class ReloadingStdio:
                 self._stamps = stamps_of(list(self._stamps))
                 failure = await self._tried()
                 if failure is None:
-                    self._take_up()
+                    # Only what was tried is taken up: a file may have changed while its trial ended.
+                    if not self._has_changed():
+                        self._take_up()
                 elif failure:
                     sys.stderr.write(failure)
                     self._keep()

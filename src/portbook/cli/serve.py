@@ -282,11 +282,15 @@ def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, doors
     if inherited is not None:
         from portbook.cli.reloading_server import leave_when_superseded  # late, here and below: seldom needed
         from portbook.cli.served_lists import served_lists
-        from portbook.cli.starting_server import tell_ready
+        from portbook.cli.starting_server import Ready, tell_ready
         from portbook.cli.watched_files import watched_files
 
         leave_when_superseded(app, doors)
-        tell_ready(inherited.pipe, watched_files(settings), served_lists(app.catalog))
+        at = None if settings.socket is None else str(settings.socket)
+        address = {"server.host": settings.host, "server.port": settings.port, "server.socket": at}
+        tell_ready(
+            inherited.pipe, Ready(watched_files(settings), dict(served_lists(app.catalog)), {**address})
+        )
 
 
 def _invitation(app: App, http_door: HttpDoor) -> str:

@@ -8,7 +8,7 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,16 +21,18 @@ _CHUNK: Final = 65_536  # what a pipe holds
 
 
 class Ready(NamedTuple):
-    """What a server tells once it serves: the files that it is made from, and what it lists."""
+    """What a server tells once it serves: the files that it is made from, what it lists, its address."""
 
     files: list[Path]
     lists: dict[Kind, str]
+    address: dict[str, str | int | None]
+    """The settings that say where to listen, and their values."""
 
 
-def tell_ready(descriptor: int, files: Sequence[Path], lists: Mapping[Kind, str]) -> None:
-    """Tell the process that watches that this one serves, from which files, and which lists."""
+def tell_ready(descriptor: int, ready: Ready) -> None:
+    """Tell the process that watches that this one serves."""
     with os.fdopen(descriptor, "w", encoding="utf-8") as pipe:
-        json.dump({"files": [str(path) for path in files], "lists": lists}, pipe)
+        json.dump({**ready._asdict(), "files": [str(path) for path in ready.files]}, pipe)
 
 
 class StartingServer:
@@ -71,7 +73,7 @@ class StartingServer:
             self.process.wait()
             return None
         told = json.loads(self._told)
-        return Ready([Path(name) for name in told["files"]], told["lists"])
+        return Ready(**told | {"files": [Path(name) for name in told["files"]]})
 
     def give_up(self) -> None:
         """End it: nobody waits for it any more."""

@@ -124,8 +124,10 @@ def _ended(problems: list[str], code: ExitCode) -> click.exceptions.Exit:
 
 
 def _in_one_line(message: str) -> str:
-    """Return a message of click on one line: it lists choices below each other."""
-    return re.sub(r"\s*\n\s*", " ", message.strip())
+    """Return a message of click on one line, in our words: it lists choices below each other."""
+    message = re.sub(r"\s*\n\s*", " ", message.strip())
+    nearest = re.sub(r"\.? \(?Did you mean (?:one of: )?'([^']*)'.*$", r"; did you mean \1?", message)
+    return re.sub(r"\. Choose from: ", "; choose one of ", nearest)
 
 
 def _wants_json(context: click.Context) -> bool:

@@ -19,6 +19,7 @@ from portbook.assets.check_file import Checker, File, Report
 from portbook.assets.files import STDIN, walk
 from portbook.assets.library import Library, LibrarySchema, load_library
 from portbook.assets.library_folders import find_folders
+from portbook.assets.misspelt_keywords import misspelt_keywords
 from portbook.assets.names import schema_name
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.schema_source import UnusableFile, lines_of, read_schema
@@ -116,10 +117,12 @@ class _Work:
         if is_loud:
             for warning in library.warnings:
                 say(f"warning: {warning}")
-        return Checker(library, None if self.schema is None else _chosen(library, self.schema))
+        return Checker(
+            library, None if self.schema is None else _chosen(library, self.schema, is_loud=is_loud)
+        )
 
 
-def _chosen(library: Library, named: str) -> LibrarySchema:
+def _chosen(library: Library, named: str, *, is_loud: bool) -> LibrarySchema:
     schema = library.schema(named)
     if schema is not None:
         return schema
@@ -130,7 +133,9 @@ def _chosen(library: Library, named: str) -> LibrarySchema:
     if not path.exists() or path.is_dir():
         hint = did_you_mean(named, library.names, "name a schema of the library, or a file")
         raise click.UsageError(f"--schema: there is no schema {named!r}; {shown(hint)}")
-    _, document, _, validator = read_schema(SchemaFiles(library.folder), named)
+    text, document, _, validator = read_schema(SchemaFiles(library.folder), named)
+    for doubt in misspelt_keywords(named, text, document) if is_loud else ():
+        say(f"warning: {doubt}")
     return LibrarySchema(schema_name(path.name), version_of(document), named, document, validator)
 
 

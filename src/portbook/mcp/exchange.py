@@ -39,7 +39,6 @@ from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.headers import refuse_params
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
-from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import RESULT_FRAME, Id, generic_error, mcp_refusal_frame

@@ -125,6 +125,11 @@ class Settings(NamedTuple):
         """Return where a key is given, as messages begin: its flag, variable, or file, line and column."""
         return self._origin(path) or ("default" if self.file is None else self.file.place(path))
 
+    def opening(self, *path: str | int) -> str:
+        """Return how a message about a key begins: with where it is given, or nothing for a default."""
+        place = self.position_of(*path)
+        return "" if place == "default" else f"{place}: "
+
     def complain(self, path: tuple[str | int, ...], sentence: str) -> BadSettings:
         """Return the exception for a key that cannot be used, with the place where it is given."""
         return BadSettings(f"{self.position_of(*path)}: {dotted(path)} {sentence}")

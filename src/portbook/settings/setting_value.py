@@ -80,7 +80,9 @@ def _first_wrong_item(setting: Setting, value: Any) -> int | None:
     if setting.kind not in _ITEMS or not isinstance(value, list | tuple):
         return None
     items = enumerate(cast("list[Any]", value))
-    return next((number for number, item in items if not isinstance(item, _ITEMS[setting.kind])), None)
+    return next(
+        (number for number, item in items if not isinstance(item, _ITEMS[setting.kind]) or item == ""), None
+    )
 
 
 def _wanted(setting: Setting, value: Any) -> str:
@@ -91,7 +93,8 @@ def _wanted(setting: Setting, value: Any) -> str:
         case "switch":
             return "true or false, without quotes"
         case "texts":
-            return 'a list of strings, such as ["a", "b"]'
+            listed = cast("list[Any]", value) if isinstance(value, list | tuple) else []
+            return 'a list of strings, such as ["a", "b"]' + (", none of them empty" if "" in listed else "")
         case "tables":
             return f"a list of tables; start each with [[{setting.key}]]"
         case "table":

@@ -59,10 +59,11 @@ SETTINGS: Final = (
     Setting(
         "schema_override_revision",
         "schema_override_revision",
-        "text",
+        "choice",
         max(PINS),
         "PORTBOOK_SCHEMA_OVERRIDE_REVISION",
         "Revision of MCP whose embedded schema is replaced; by default the newest.",
+        choices=tuple(sorted(PINS)),
     ),
     Setting(
         "schema_override_sha256",

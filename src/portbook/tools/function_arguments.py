@@ -164,9 +164,12 @@ def is_context(hint: Any) -> bool:
 
 def unusable_hints(function: Callable[..., Any], error: Exception) -> BadTool:
     """Return the exception for a function whose type hints give no schema."""
-    said = str(error).partition("\n")[0]
+    # The kind of exception is a word of the library that raised it.
+    said = str(error).strip().partition("\n")[0].removeprefix("ValueError: ")
     if isinstance(error, NameError):
         said += "; import or define it"
     elif isinstance(error, SyntaxError):
         said = "a hint in quotes is not valid Python; correct it"
+    elif ";" not in said:
+        said += "; correct the hint"
     return BadTool(f"{declared_at(function)}: no schema can be generated from its type hints: {said}")

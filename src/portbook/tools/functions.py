@@ -57,6 +57,7 @@ def spec_from_function(
 
     Raises `BadTool` where its signature cannot be used for a tool.
     """
+    _require_function(function)
     is_async = inspect.iscoroutinefunction(function)
     if is_async and is_inline:
         raise BadTool(f"{declared_at(function)}: inline is for plain functions; drop it or drop async")
@@ -99,6 +100,21 @@ def spec_from_function(
         refuse=_rehearsed(bind),
         are_schemas_checked=is_plain,  # made of a few keywords of ours
     )
+
+
+def _require_function(function: Callable[..., Any]) -> None:
+    """Raise `BadTool` for what can be called, but not by its arguments' names, or without a result."""
+    if inspect.isasyncgenfunction(function):
+        raise BadTool(f"{declared_at(function)}: an async function that yields has no result; return a list")
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_argcount or inspect.ismethod(function):
+        return
+    first = code.co_varnames[0]
+    if first in ("self", "cls") and first not in function.__annotations__:
+        raise BadTool(
+            f"{declared_at(function)}: parameter {first} is of a method; "
+            "declare the method of an object: toolset.tool(thing.method)"
+        )
 
 
 def _require_usable_schema(function: Callable[..., Any], schema: JSONObject | None) -> None:

@@ -145,6 +145,8 @@ class Toolset:
             )
             tool_name = require_name(name if name is not None else getattr(target, "__name__", ""))
             what = f"tool {tool_name!r}"
+            if isinstance(target, type):
+                raise BadTool(f"{what}: a tool is a function, not a class; declare a function")
             if tool_name in self._declared:
                 raise BadTool(f"{what} is declared twice in this toolset; rename one with name=...")
             if effect is not None and effect not in tuple(Effect):

@@ -70,7 +70,7 @@ def load_toolsets(source: str) -> list[Toolset]:
     Raises `BadTool` where it does not exist, cannot be imported, or has no toolset.
     """
     is_file = source.endswith(".py")
-    if not is_file and ("/" in source or source.startswith(".")):
+    if not is_file and ("/" in source or source.startswith(".") or Path(source).is_file()):
         raise MissingToolset(f"{source}: not a toolset; name a file that ends in .py, or a module")
     module = _import_file(Path(source)) if is_file else _import_module(source)
     found = {id(value): value for value in vars(module).values() if isinstance(value, Toolset)}
@@ -154,7 +154,9 @@ def _explained(source: str, error: BaseException) -> BadTool:
     # The innermost line of the author's code: lines of Portbook and of importlib do not help.
     place = place_of_error(error, _not_theirs())
     if place is None and isinstance(error, ImportError | ValueError):
-        return MissingToolset(f"{source}: cannot be imported: {error}; {_remedy(error)}")
+        file = Path(f"{source}.py")
+        remedy = f"did you mean {file}?" if file.is_file() else _remedy(error)
+        return MissingToolset(f"{source}: cannot be imported: {error}; {remedy}")
     place = place or source
     if isinstance(error, BadTool):
         return BadTool(f"{place}: {error}")
@@ -173,14 +175,26 @@ def _remedy(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return 'put what ends the program below if __name__ == "__main__":'
     if isinstance(error, ImportError):
-        if (error.name or "").startswith("mcp."):
+        if (error.name or "").startswith("mcp.") or "'FastMCP'" in str(error):
             return f"declare tools with a Toolset; {_FASTMCP} shows how"
         return _hint_of_name(error) or "correct the name, or install the package where Portbook is installed"
+    if isinstance(error, AttributeError) and isinstance(error.obj, Toolset):
+        return _hint_of_attribute(error.name or "")
     return "correct this line"
+
+
+def _hint_of_attribute(name: str) -> str:
+    """Return what a toolset has in place of an attribute that it does not have."""
+    if name.startswith("run"):
+        return "`portbook serve` serves the file; leave this line out"
+    known = [each for each in dir(Toolset) if not each.startswith("_")]
+    return did_you_mean(name, known, f"{_FASTMCP} shows what a Toolset has")
 
 
 def _hint_of_option(decorator: str, option: str) -> str:
     """Return the option that was meant, or all that there are."""
+    if option in ("output_schema", "outputSchema"):
+        return "the hint of what the function returns is the output schema"
     from inspect import signature  # late: only where there is a mistake to tell
 
     known = [

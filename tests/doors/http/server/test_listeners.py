@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from portbook.doors.http.server.listeners import bind, is_loopback
+from portbook.doors.http.server.listeners import bind, is_host, is_loopback
 
 LIMITED = """
 import resource
@@ -40,3 +40,17 @@ def test_a_port_is_bound_once() -> None:
 )
 def test_loopback_is_known_by_its_names(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
+
+
+@pytest.mark.parametrize(
+    ("host", "verdict"),
+    [
+        *((host, True) for host in ("127.0.0.1", "0.0.0.0", "::", "::1", "localhost", "box-7.example.com")),
+        *(
+            (host, False)
+            for host in ("256.1.1.1", "1.2.3", "http://localhost", "localhost:80", "a b", "-x", "")
+        ),
+    ],
+)
+def test_an_address_or_a_name_is_a_host_and_nothing_else_is(host: str, verdict: bool) -> None:
+    assert is_host(host) is verdict

@@ -9,8 +9,11 @@ from dataclasses import replace
 from typing import Final
 
 from portbook.doors.http.server.admission import ConnectionLimits
+from portbook.text.late_pattern import late_pattern
 
-__all__ = ["bind", "is_loopback", "with_descriptors"]
+__all__ = ["bind", "is_host", "is_loopback", "with_descriptors"]
+
+_NAME: Final = late_pattern(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9.])?")
 
 # Connections that wait to be accepted.
 _BACKLOG: Final = 2048
@@ -34,6 +37,16 @@ def bind(host: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def is_host(host: str) -> bool:
+    """Return whether `host` can be an address, or a name of this machine."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        # What looks like an address and is none would be asked of the name servers.
+        return _NAME.fullmatch(host) is not None and not host.replace(".", "").isdigit()
+    return True
 
 
 def is_loopback(host: str) -> bool:
