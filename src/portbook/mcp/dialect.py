@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import context_of, controls_of
@@ -47,6 +46,7 @@ from portbook.protocol.methods import Sender, method_of
 from portbook.protocol.negotiation import META_REVISION, revision_of
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.tools.uri_templates import MAX_URI
@@ -96,8 +96,7 @@ class _Claims(NamedTuple):
     """What is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ServedMethod:
+class ServedMethod(NamedTuple):
     """What this server does with a method of a revision; the same for every message of it."""
 
     allows: Callable[[JSONObject], bool] = lambda _: True
@@ -323,7 +322,7 @@ class McpDialect:
             if self._incoming != "off":
                 allows = self._validator.check_of(method, revision.name)
                 asks_more = method == "initialize"
-                served = replace(served, allows=allows, is_sound=served.is_sound if asks_more else allows)
+                served = served._replace(allows=allows, is_sound=served.is_sound if asks_more else allows)
         self._served[revision.name][method] = served
         return served
 

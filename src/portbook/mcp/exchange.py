@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from portbook.canonical import STRICT, NotWritten, fingerprint, json_bytes, rewritten_bytes, write
@@ -39,6 +38,7 @@ from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.headers import refuse_params
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import RESULT_FRAME, Id, generic_error, mcp_refusal_frame
@@ -61,8 +61,7 @@ class ClientLink:
     """Whether the client gets what is emitted before the answer."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class McpParts:
+class McpParts(NamedTuple):
     """What all exchanges share."""
 
     results: Results
