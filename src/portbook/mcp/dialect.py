@@ -41,8 +41,8 @@ from portbook.model import (
 )
 from portbook.protocol.conformance import SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS, declares, findings_of, missing_extension
-from portbook.protocol.headers import VERSION, refuse_headers
 from portbook.protocol.methods import Sender, method_of
+from portbook.protocol.mirrored_headers import VERSION, refuse_headers
 from portbook.protocol.negotiation import META_REVISION, revision_of
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session

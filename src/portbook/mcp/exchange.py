@@ -35,7 +35,7 @@ from portbook.model import (
     read_only,
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
-from portbook.protocol.headers import refuse_params
+from portbook.protocol.mirrored_headers import refuse_params
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
 from portbook.text.named_tuple import NamedTuple

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from portbook.errors import Finding
 from portbook.model import JSON
-from portbook.protocol.methods import Method, method_of
+from portbook.protocol.methods import MAY_ASK, Method, method_of
 from portbook.protocol.revisions import REVISIONS
 from portbook.schema.engine import SchemaViolation, Validator
 from portbook.schema.store import NEWEST, SchemaStore
@@ -32,9 +32,6 @@ _GENERIC: Final = {
     "response": ("JSONRPCResultResponse", "JSONRPCResponse"),
     "error": ("JSONRPCErrorResponse", "JSONRPCError"),
 }
-
-# Only these methods may answer that they need input (2026-07-28).
-_MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 
 # The `resultType` of a result that asks for input.
 INPUT_REQUIRED: Final = "input_required"
@@ -98,7 +95,7 @@ class SchemaValidator:
         if message_type.endswith(RESULT) and isinstance(message, dict):
             method = message_type.removesuffix(RESULT)
             asks = REVISIONS[revision].has_result_type and message.get("resultType") == INPUT_REQUIRED
-            if asks and method in _MAY_ASK:
+            if asks and method in MAY_ASK:
                 message_type = INPUT_REQUIRED
         return self._compiled(message_type, revision)
 
@@ -120,7 +117,7 @@ def _asks_out_of_turn(message_type: str, message: JSON, revision: str) -> bool:
         and REVISIONS[revision].has_result_type
         and isinstance(message, dict)
         and message.get("resultType") == INPUT_REQUIRED
-        and message_type.removesuffix(RESULT) not in _MAY_ASK
+        and message_type.removesuffix(RESULT) not in MAY_ASK
     )
 
 

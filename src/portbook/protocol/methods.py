@@ -11,7 +11,7 @@ from typing import Final
 
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["METHODS", "Method", "Sender", "method_of"]
+__all__ = ["MAY_ASK", "METHODS", "Method", "Sender", "method_of"]
 
 
 class Sender(Enum):
@@ -107,6 +107,9 @@ _BY_NAME: Final[dict[str, tuple[Method, ...]]] = {
     name: tuple(method for method in METHODS if method.name == name)
     for name in {method.name for method in METHODS}
 }
+
+# Only these methods may answer that they need input (2026-07-28).
+MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 
 
 def method_of(name: str, revision: str) -> Method | None:

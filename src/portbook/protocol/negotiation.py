@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSONObject
-from portbook.protocol.headers import SESSION, VERSION, mismatch, refuse_headers
+from portbook.protocol.mirrored_headers import SESSION, VERSION, mismatch, refuse_headers
 from portbook.protocol.revisions import (
     HANDSHAKE_REVISIONS,
     NEWEST_HANDSHAKE,

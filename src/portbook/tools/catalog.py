@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from portbook.canonical import NotJSON, digest, fingerprint
 from portbook.model import JSON, JSONObject, Kind
-from portbook.protocol.headers import BadMark, Mark, marked_params
+from portbook.protocol.mirrored_headers import BadMark, Mark, marked_params
 from portbook.schema.cache import validator_for
 from portbook.schema.dialects import dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema

@@ -13,7 +13,7 @@ from portbook.model import Kind
 from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
 from portbook.protocol.conformance import SchemaValidator
-from portbook.protocol.headers import Mark
+from portbook.protocol.mirrored_headers import Mark
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.child_environment import child_environment
 from portbook.upstreams.declared_upstream import DeclaredUpstream

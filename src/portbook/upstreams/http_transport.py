@@ -18,10 +18,10 @@ from portbook.net.dial import Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.net.resolved_addresses import NotPermitted
-from portbook.protocol.headers import Mark
+from portbook.protocol.mirrored_headers import Mark
 from portbook.protocol.revisions import REVISIONS
 from portbook.upstreams.event_stream import UpstreamEvents
-from portbook.upstreams.mirrored_headers import mirrored_headers
+from portbook.upstreams.request_headers import mirrored_headers
 from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.stdio_transport import MAX_ANSWER_BYTES
 from portbook.upstreams.transport import (

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from portbook.canonical import fingerprint
 from portbook.errors import Reason
 from portbook.model import JSONObject, Kind
-from portbook.protocol.headers import BadMark, Mark, marked_params
+from portbook.protocol.mirrored_headers import BadMark, Mark, marked_params
 from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec
 from portbook.tools.tool_names import listed_name

@@ -24,7 +24,7 @@ from portbook.doors.http.router import Route, refuse_method
 from portbook.errors import Reason, Refused
 from portbook.mcp.work import Work
 from portbook.model import Answer, Arrival
-from portbook.protocol.headers import SESSION, VERSION
+from portbook.protocol.mirrored_headers import SESSION, VERSION
 from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
 from portbook.stages.state import CallState
 from portbook.wire.lines import Frame

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.protocol.headers import VERSION, marked_params, refuse_headers, refuse_params
-from portbook.upstreams.mirrored_headers import mirrored_headers
+from portbook.protocol.mirrored_headers import VERSION, marked_params, refuse_headers, refuse_params
+from portbook.upstreams.request_headers import mirrored_headers
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

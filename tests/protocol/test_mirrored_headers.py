@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.protocol.headers import BadMark, marked_params, refuse_params
+from portbook.protocol.mirrored_headers import BadMark, marked_params, refuse_params
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import BadTool, Effect, ToolSpec
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from portbook.model import JSON, JSONObject
-from portbook.protocol.headers import NAMED_BY, Mark
+from portbook.protocol.mirrored_headers import NAMED_BY, Mark
 
 __all__ = ["mirrored_headers"]
 
