@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.child import WrongAnswer
+from bench.counts import count_call
 from bench.goals import judged
 from bench.page import tables, write_page
 from bench.peers import ROOT, compile_portbook
@@ -33,6 +35,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         compile_portbook()
         measured = measure(size, rows, _tell)
+        if not options.only:
+            _tell("counting")
+            measured = replace(measured, counts=count_call())
+            _tell("")
     except WrongAnswer as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -63,6 +69,7 @@ def _as_data(measured: Measured) -> dict[str, Any]:
         "size": measured.size._asdict(),
         "runs": {name: [run._asdict() for run in own] for name, own in measured.runs.items()},
         "payload_floors_us": measured.floors_us,
+        "counts": None if measured.counts is None else measured.counts._asdict(),
         "left_out": measured.left_out,
         "goals": [
             {

@@ -20,6 +20,7 @@ __all__ = ["GOALS", "Goal", "Reached", "judged"]
 _SDK, _, _TYPESCRIPT, _BARE = PEERS
 
 _MCP, _SDK_MCP = "portbook over http", "sdk over http"
+_BARE_HTTP = "bare httptools"
 _RPC, _EXECUTE = "portbook over http, /rpc", "portbook over http, /execute"
 
 _CROWDED = "portbook over http, in a crowd"
@@ -34,7 +35,8 @@ class Goal:
 
     what: str
     unit: str
-    must: float
+    must: float | None
+    """None where the ratio is only an aim."""
     aim: float | None
     more_is_better: bool
     measured: _Ratio
@@ -105,6 +107,14 @@ def _growths(measured: Measured, kind: str) -> list[float]:
     return [most.cpu_us - least.cpu_us for least, most in pairs]
 
 
+def _counted(field: str) -> _Ratio:
+    def measured(all_runs: Measured) -> Figure | None:
+        count = None if all_runs.counts is None else getattr(all_runs.counts, field)
+        return None if count is None else figure([count])
+
+    return measured
+
+
 def _more_calls(what: str, ours: str, must: float, aim: float, theirs: str = _SDK) -> Goal:
     unit = "times the SDK's calls" if theirs == _SDK else "times TypeScript's calls"
     # Fewer microseconds of ours are more calls: theirs is divided by ours.
@@ -124,7 +134,7 @@ def _sooner(what: str, ours: str, must: float, aim: float) -> Goal:
     return Goal(f"start to first answer, {what}", "times the SDK's start", must, aim, False, started, by_cpu)
 
 
-def _at_most(what: str, unit: str, must: float, aim: float | None, measured: _Ratio) -> Goal:
+def _at_most(what: str, unit: str, must: float | None, aim: float | None, measured: _Ratio) -> Goal:
     return Goal(what, unit, must, aim, False, measured)
 
 
@@ -171,6 +181,9 @@ GOALS: Final[tuple[Goal, ...]] = (
     _at_most("`/execute`", "times the CPU of `/mcp`", 1.2, None, _against(_EXECUTE, _MCP, "cpu_us")),
     _at_most("`/mcp`, one at a time", "times the SDK's p50", 0.25, None, _against(_MCP, _SDK_MCP, "p50_us")),
     _at_most(
+        "`/mcp`, one at a time", "times bare httptools' p50", None, 1.25, _against(_MCP, _BARE_HTTP, "p50_us")
+    ),
+    _at_most(
         "`/mcp`, 2,000 silent and 2,000 slow connections",
         "times the quiet p99",
         3,
@@ -185,7 +198,18 @@ GOALS: Final[tuple[Goal, ...]] = (
         _against(_API, _CLIENT, "cpu_us"),
     ),
     _at_most("memory, idle", "times the SDK's", 0.65, 0.45, _against("portbook", _SDK, "idle_mib")),
+    _at_most(
+        "memory, idle, without pydantic",
+        "times the SDK's",
+        0.65,
+        0.45,
+        _against("without pydantic", _SDK, "idle_mib"),
+    ),
     _at_most("most tools beside fewest", "times the CPU of a call", 1.1, None, _growth_of_tools),
     _at_most("largest payload", "times parse, validate, serialise alone", 1.5, None, _growth_of_payload),
     _at_most("largest payload", "times the same over the same pipes", 1.5, None, _growth_beside_floor),
+    _at_most("a plain call over STDIO", "instructions", 120_000, 55_000, _counted("instructions")),
+    _at_most("a call alone in its read", "calls of our functions", 60, None, _counted("functions")),
+    _at_most("a call among 32", "calls of our functions", 60, None, _counted("functions_pipelined")),
+    _at_most("a call", "files of ours", 15, None, _counted("files")),
 )

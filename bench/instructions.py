@@ -30,7 +30,10 @@ TOLERANCE: Final = 0.05
 # Few enough for one read of the server, and for the tasks that may be in progress.
 _CALLS: Final = 64
 
+# Checkpoints are made by the clock: their work would be counted with the calls of one scenario or another.
 _SETTINGS: Final = """\
+[audit]
+checkpoint_s = 3600
 [docs]
 enabled = false
 [[policy.rules]]
@@ -86,8 +89,7 @@ def count() -> dict[str, int]:
 
     Raises `Missing` without valgrind.
     """
-    servers = _ROOT / "bench/servers"
-    serve = [str(servers / "unhurried.py"), "serve", str(servers / "counted_tools.py"), "--log-dir", "log"]
+    serve = _served()
     with TemporaryDirectory(prefix="portbook-bench-") as name:
         (Path(name) / "portbook.toml").write_text(_SETTINGS)
         over_http = count_over_http(serve, Path(name))
@@ -96,12 +98,27 @@ def count() -> dict[str, int]:
         return _count_over_stdio(serve, Path(name)) | over_http
 
 
+def count_plain() -> int:
+    """Return the instructions of one plain call over STDIO alone.
+
+    Raises `Missing` without valgrind.
+    """
+    with TemporaryDirectory(prefix="portbook-bench-") as name:
+        (Path(name) / "portbook.toml").write_text(_SETTINGS)
+        return _count_over_stdio(_served(), Path(name))["plain"]
+
+
+def _served() -> list[str]:
+    servers = _ROOT / "bench/servers"
+    return [str(servers / "unhurried.py"), "serve", str(servers / "counted_tools.py"), "--log-dir", "log"]
+
+
 def _count_over_stdio(serve: list[str], folder: Path) -> dict[str, int]:
-    chunks = [greeting() + b"\n", initialized() + b"\n", *_warm_up(), _mark(1)]
+    chunks = [greeting() + b"\n", initialized() + b"\n", *_warm_up(), _mark(2_000)]
     for number, scenario in enumerate(_SCENARIOS.values(), 1):
         chunks += [_chunk(*scenario, 10_000 * number), _mark(10_000 * number + 5_000)]
     counts = counts_between_marks([sys.executable, *serve, "--stdio"], folder, chunks)
-    return {name: total // _CALLS for name, total in zip(_SCENARIOS, counts, strict=False)}
+    return {name: total // _CALLS for name, total in zip(_SCENARIOS, counts[1:], strict=False)}
 
 
 def count_bare_loop() -> int:
@@ -116,8 +133,9 @@ def count_bare_loop() -> int:
 
 
 def _warm_up() -> list[bytes]:
-    """Return every kind of call once before it is counted: first uses compile and import."""
-    return [_chunk(*scenario, 2 + 100 * number) for number, scenario in enumerate(_SCENARIOS.values())]
+    """Return every kind of call once before it is counted, and a mark: first uses compile and import."""
+    kinds = [_chunk(*scenario, 2 + 100 * number) for number, scenario in enumerate(_SCENARIOS.values())]
+    return [*kinds, _mark(1_000)]
 
 
 def _chunk(dialect: Dialect, tool: str, first: int) -> bytes:

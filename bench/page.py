@@ -83,7 +83,7 @@ def _goals(measured: Measured) -> list[str]:
         [
             reached.goal.what,
             _bound(reached, reached.goal.must),
-            "" if reached.goal.aim is None else _bound(reached, reached.goal.aim),
+            _bound(reached, reached.goal.aim),
             reached.goal.unit,
             *(_ratio(each) for each in (reached.ratio, reached.by_cpu)),
             reached.verdict,
@@ -94,11 +94,18 @@ def _goals(measured: Measured) -> list[str]:
 
 
 def _ratio(value: Figure | None) -> str:
-    return "" if value is None else _range(value, "{:.2f}".format)
+    return "" if value is None else _range(value, _shown)
 
 
-def _bound(reached: Reached, bound: float) -> str:
-    return f"{'≥' if reached.goal.more_is_better else '≤'} {bound:.3g}"
+def _shown(value: float) -> str:
+    return f"{value:,.2f}" if value < 1_000 else f"{value:,.0f}"
+
+
+def _bound(reached: Reached, bound: float | None) -> str:
+    if bound is None:
+        return ""
+    shown = f"{bound:.3g}" if bound < 1_000 else f"{bound:,.0f}"
+    return f"{'≥' if reached.goal.more_is_better else '≤'} {shown}"
 
 
 def _servers(measured: Measured) -> list[str]:

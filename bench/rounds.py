@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.counts import Counts
 from bench.figures import Run
 from bench.http_load import HttpCalls, free_port, measure_http
 from bench.payload_floor import payload_floor_us
@@ -27,6 +28,8 @@ class Measured:
     """What a payload of so many kB costs at least, once a round."""
     left_out: dict[str, str]
     """Scenarios whose server cannot be installed here, and why."""
+    counts: Counts | None = None
+    """What one call costs in counts; None where only some rows were measured."""
 
 
 def measure(size: Size, rows: Sequence[Scenario], tell: Callable[[str], None]) -> Measured:

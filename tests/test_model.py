@@ -91,7 +91,7 @@ RUN = Run(1000, Identity("request", "trace", "span"))
 
 @pytest.mark.parametrize(
     "value",
-    [CallerContext(), Caller("somebody"), Done(b"1"), Answer(b"1", 200), RUN],
+    [CallerContext(), Done(b"1"), Answer(b"1", 200), RUN],
     ids=lambda value: type(value).__name__,
 )
 def test_a_value_does_not_change_once_made(value: NamedTuple) -> None:

@@ -1,13 +1,17 @@
-"""Runs the command line of Portbook without the bound on the time of a batch.
+"""Runs the command line of Portbook without bounds on time: of a batch, of a turn, between looks at files.
 
-For callgrind, which takes fifty times as long: what is a batch otherwise would be one call there.
+For callgrind, which takes fifty times as long: what is a batch otherwise would be one call there, and what
+happens once a second would happen every few calls.
 """
 
+from portbook.audit import journal
 from portbook.cli.main import cli
 from portbook.doors import ndjson
-from portbook.doors.http.server import held_replies
+from portbook.doors.http.server import held_replies, turns
 
 if __name__ == "__main__":
     vars(ndjson)["_BATCH_S"] = 60.0
+    vars(journal)["_LOOK_S"] = 3600.0
     vars(held_replies)["_MOST_S"] = 60.0
+    vars(turns)["_TURN_S"] = 60.0
     cli()

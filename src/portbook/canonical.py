@@ -27,7 +27,9 @@ import orjson
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
+    "STRICT",
     "NotJSON",
+    "NotWritten",
     "as_written",
     "canonical_bytes",
     "digest",
@@ -38,11 +40,14 @@ __all__ = [
     "rewritten_bytes",
     "tight_copy",
     "without_nan",
+    "write",
 ]
 
 # orjson would write these types in a form of its own; passed through, they are refused.
-_STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
-_SORTED = _STRICT | orjson.OPT_SORT_KEYS
+STRICT: Final = (
+    orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
+_SORTED = STRICT | orjson.OPT_SORT_KEYS
 
 # Where our canonical form may differ from RFC 8785's: a float, an integer of 16 digits or more, and a key
 # with a character beyond the basic plane. A false match inside a string costs time only.
@@ -71,6 +76,12 @@ _MAX_DEPTH = 250
 _MAX_PARTS = 4_000_000
 
 
+# The writer itself, for values whose parts were written before: `write(value, None, STRICT)`. It raises
+# `NotWritten` for what `json_bytes` may still write, an integer from 2^64 on.
+write: Final = orjson.dumps
+NotWritten: Final = orjson.JSONEncodeError
+
+
 class NotJSON(ValueError):
     """A Python value that JSON cannot hold."""
 
@@ -89,7 +100,7 @@ def json_bytes(value: Any) -> bytes:
     Raises `NotJSON` where JSON has no such value.
     """
     try:
-        encoded = orjson.dumps(value, None, _STRICT)
+        encoded = orjson.dumps(value, None, STRICT)
     except orjson.JSONEncodeError as error:
         return _write_exactly(value, str(error), sort=False)
     # Not `in`: that takes five times as long, for it tries the bytes as a number first.
@@ -99,7 +110,7 @@ def json_bytes(value: Any) -> bytes:
 def rewritten_bytes(value: Any) -> bytes:
     """Return `value` as compact JSON; `json_bytes` has written all its parts, so it is not searched again."""
     try:
-        return orjson.dumps(value, None, _STRICT)
+        return orjson.dumps(value, None, STRICT)
     except orjson.JSONEncodeError:  # an integer from 2^64 on
         return json_bytes(value)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Final, Protocol
 
 __all__ = ["Clock", "SystemClock", "later", "until"]
 
@@ -27,26 +27,30 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock."""
 
-    __slots__ = ("_millisecond", "_prefix", "_second", "_text")
+    __slots__ = ("_begin", "_prefix")
 
     def __init__(self) -> None:
-        self._second = self._millisecond = -1
-        self._prefix = self._text = ""
+        self._begin = -1000
+        """The first millisecond of the second that the last timestamp was in."""
+        self._prefix = ""
 
     def now(self) -> str:
         """Return the wall time as ISO 8601 in UTC, with milliseconds."""
         millisecond = time.time_ns() // 1_000_000
-        if millisecond != self._millisecond:
-            second = millisecond // 1000
-            if second != self._second:  # formatting the date is the expensive part of a timestamp
-                self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
-                self._second = second
-            self._text = self._prefix + str(1000 + millisecond % 1000)[1:] + "Z"  # a quarter of formatting
-            self._millisecond = millisecond
-        return self._text
+        within = millisecond - self._begin
+        if not 0 <= within < 1000:  # formatting the date is the expensive part of a timestamp
+            within = millisecond % 1000
+            self._begin = millisecond - within
+            self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(millisecond // 1000))
+        return self._prefix + _TENTHS[within // 100] + _ENDS[within % 100]  # a quarter of formatting
 
     tick = staticmethod(time.perf_counter)
     """Returns the seconds of a monotonic clock."""
+
+
+# The first digit of a millisecond, and how a timestamp goes on after it.
+_TENTHS: Final = "0123456789"
+_ENDS: Final = tuple(str(100 + number)[1:] + "Z" for number in range(100))
 
 
 def later(now: str, seconds: float) -> str:

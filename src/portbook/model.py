@@ -12,6 +12,7 @@ from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "JSON",
+    "NOBODY",
     "NO_CONTEXT",
     "NO_WISH",
     "Answer",
@@ -175,6 +176,10 @@ class Identity(NamedTuple):
         return self.request.encode(), self.trace.encode(), self.span.encode()
 
 
+# Of a call whose function cannot ask for its ids.
+NOBODY: Final = Identity("", "", "")
+
+
 @dataclass_transform(frozen_default=True)
 def read_only(cls: type[_T]) -> type[_T]:
     """Make a data class that the type checker keeps from being changed.
@@ -216,7 +221,8 @@ class CallerContext(NamedTuple):
 NO_CONTEXT: Final = CallerContext()
 
 
-class Caller(NamedTuple):
+@read_only
+class Caller:
     """The authenticated caller: the name of its key, and the tools that the key may use."""
 
     name: str

@@ -20,7 +20,7 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, Final, cast
 
-from portbook.canonical import canonical_bytes, json_bytes
+from portbook.canonical import STRICT, NotWritten, canonical_bytes, json_bytes, write
 from portbook.clock import Clock
 from portbook.dialects.exchange import Exchange
 from portbook.envelope.call_envelope import KnownRun
@@ -36,29 +36,27 @@ from portbook.model import (
     Caller,
     Completed,
     Done,
-    Draft,
-    DraftReport,
     IdBytes,
     InputNeeded,
     JSONObject,
     Kind,
     Outcome,
-    Report,
     Run,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.occasion import Occasion
-from portbook.stages.approval import ApprovalStage, unusable
-from portbook.stages.checked_result import bytes_of, checked, checked_relay, is_suspect
+from portbook.stages.approval import ApprovalStage, require_runnable, unusable
+from portbook.stages.checked_result import bytes_of, checked_relay, is_suspect, redacted, require_finite
+from portbook.stages.endings import as_outcome, cut_short, paused
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, EndOfTurn, Executor, OffLoop, Sink
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
-from portbook.stages.redacted_client import redacted_client
+from portbook.stages.redacted_client import redacted_client, redacted_report
 from portbook.stages.rules import InForce, Rules
 from portbook.stages.state import CallState
 from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.spec import Effect, ToolError
+from portbook.tools.spec import ToolError
 from portbook.tools.stated_error import stated_bytes
 from portbook.wire.parsing import parse
 from portbook.wire.trace_context import is_trace_id
@@ -76,15 +74,9 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
 _ALLOW: Final = Action.ALLOW
 _DENY: Final = Action.DENY
 
-# Details of a failure that an API or a server behind the tool wrote.
-_WORDS_OF_SERVERS: Final = ("upstream_body", "upstream_content", "error")
-
 # A result up to this size is finished on the loop, if it certainly has no secret: a few steps of native code,
 # 2 ms for a megabyte.
 _AT_ONCE_BYTES: Final = 4 << 20
-
-# The longest message of a tool beside its progress, in characters.
-_MAX_MESSAGE: Final = 2000
 
 
 class Pipeline:
@@ -117,6 +109,7 @@ class Pipeline:
         self._clock = clock
         self._tick = clock.tick
         self._ids = ids
+        self._is_deterministic = ids.deterministic
         self._warn = warn
         self._on_fault = on_fault
         self._off_loop = off_loop or AtOnce()
@@ -165,22 +158,22 @@ class Pipeline:
         Where it has to wait, return a coroutine that runs the rest. It has to be stepped at once, so that it
         also ends, and is recorded, where it is closed before its task runs.
         """
-        started, call = self._tick(), exchange.call
-        is_named = self._ids.deterministic or call.trace is not None
+        started = self._tick()
+        is_named = self._is_deterministic or exchange.call.trace is not None
         ids = self._name(exchange) if is_named else self._ids.name(b"")
         state = CallState(exchange, self._in_force, ids, started)
         try:
             crossed = self._cross(state)
+            if type(crossed) is not Done:
+                return self._wait(state, cast("Coroutine[Any, Any, Done]", crossed))
+            state.outcome = crossed
         except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
             state.outcome = self._outcome_of(error, state)
         except BaseException:  # the process is about to end
-            self._ended(state)
+            self._end_cancelled(state)
             raise
-        else:
-            if not isinstance(crossed, Done):
-                return self._wait(state, crossed)
-            state.outcome = crossed
-        return self._ended(state)
+        self.recorder.record(state)
+        return state
 
     async def _wait(self, state: CallState, crossing: Coroutine[Any, Any, Done]) -> CallState:
         """Run the rest of a call that has to wait."""
@@ -190,10 +183,10 @@ class Pipeline:
             except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
                 state.outcome = self._outcome_of(error, state)
         except BaseException:  # a cancelled call leaves through here, and is recorded like any other
-            self._ended(state)
+            self._end_cancelled(state)
             self.recorder.flush()
             raise
-        self._ended(state, is_held=True)
+        self.recorder.record(state, is_held=True)
         if self._turn is None:
             self.recorder.flush()
         else:
@@ -203,24 +196,21 @@ class Pipeline:
     def _outcome_of(self, error: BaseException, state: CallState) -> Outcome:
         """Return the outcome of a call that did not end with a result."""
         if isinstance(error, InputNeeded):
-            return _paused(state, error)
+            return paused(state, error)
         if not isinstance(error, Ending):
-            return _cut_short(Reason.INTERNAL, state, place_of(error))
-        outcome = _as_outcome(error, state)
+            return cut_short(Reason.INTERNAL, state, place_of(error))
+        outcome = as_outcome(error, state)
         if isinstance(outcome, Failed):
             try:
                 outcome.envelope = self._enclosed(state, outcome)
             except Exception as fault:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
-                return _cut_short(Reason.INTERNAL, state, place_of(fault))
+                return cut_short(Reason.INTERNAL, state, place_of(fault))
         return outcome
 
-    def _ended(self, state: CallState, *, is_held: bool = False) -> CallState:
-        """Record how a call ended; without an outcome, it was cancelled."""
-        state.duration_us = round((self._tick() - state.started) * 1_000_000)
-        if state.outcome is None:
-            state.outcome = _cut_short(Reason.CANCELLED, state)
-        self.recorder.record(state, is_held=is_held)
-        return state
+    def _end_cancelled(self, state: CallState) -> None:
+        """Record a call that ended without an outcome."""
+        state.outcome = cut_short(Reason.CANCELLED, state)
+        self.recorder.record(state)
 
     def _cross(self, state: CallState) -> Done | Coroutine[Any, Any, Done]:
         call, rules, exchange = state.call, state.rules, state.exchange
@@ -230,25 +220,46 @@ class Pipeline:
             self.recorder.require(rules)
         if exchange.act is not None:
             return self._operate(state, exchange.act)
-        try:
-            state.caller = caller = rules.callers.identify(call.arrival.key)
-        except OSError as error:
-            raise unusable(error, self._warn) from None
+        caller = rules.callers.without_key if call.arrival.key is None else None
+        state.caller = caller = caller or self._identify(rules, call.arrival.key)
         if exchange.handler is not None:
             result = exchange.handler(caller)
             return _sealed(state, result, bytes_of(result))
-        row = self._resolve(call, caller, rules)
-        state.tool, state.forms = row.tool, row.forms
-        if rules.records_arguments and call.input_bytes > LARGE_BYTES:
-            return self._cross_large(state, row, caller)
-        return self._admit(state, row, caller)
+        row = None if call.tool is None else rules.prepared[call.kind].get(call.tool)
+        if row is None or "*" not in caller.tools or not (row.switch is None or row.switch.is_on):
+            row = self._resolve(call, caller, rules)
+        state.tool, state.forms, state.bases = row.tool, row.forms, row.bases
+        if not row.is_settled:
+            return self._admit(state, row, caller)
+        state.decision = row.decision
+        if not row.accepts(call.arguments):
+            raise _bad_arguments(row.tool, call)
+        return self._perform(state, row)
 
-    async def _cross_large(self, state: CallState, row: PreparedTool, caller: Caller) -> Done:
-        """Redact large arguments off the loop, for the record; then admit the call."""
-        await self._off_loop.run(state.shown)
-        return await _settled(self._admit(state, row, caller))
+    def _identify(self, rules: Rules, key: str | None) -> Caller:
+        """Return the caller of a key.
+
+        Raises `Refused` where it has none, and where the keys cannot be read.
+        """
+        try:
+            return rules.callers.identify(key)
+        except OSError as error:
+            raise unusable(error, self._warn) from None
 
     def _admit(self, state: CallState, row: PreparedTool, caller: Caller) -> Done | Coroutine[Any, Any, Done]:
+        """Admit a call that is decided on its own."""
+        if state.rules.records_arguments and state.call.input_bytes > LARGE_BYTES:
+            return self._decide_large(state, row, caller)
+        return self._decide(state, row, caller)
+
+    async def _decide_large(self, state: CallState, row: PreparedTool, caller: Caller) -> Done:
+        """Redact large arguments off the loop, for the record; then decide."""
+        await self._off_loop.run(state.shown)
+        return await _settled(self._decide(state, row, caller))
+
+    def _decide(
+        self, state: CallState, row: PreparedTool, caller: Caller
+    ) -> Done | Coroutine[Any, Any, Done]:
         """Decide, check the arguments, and run the tool, once it is approved."""
         call, rules, tool = state.call, state.rules, row.tool
         state.decision = decision = row.decision or row.policy.decide(_subject(state, tool, caller))
@@ -257,8 +268,8 @@ class Pipeline:
             raise Refused(decision.reason, details={"rule": decision.rule})
         if rules.rates.per_minute is not None:
             self._require_rate(caller, rules)
-        if not tool.input.accepts(call.arguments):
-            raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
+        if not row.accepts(call.arguments):
+            raise _bad_arguments(tool, call)
         if decision.action is _ALLOW:
             return self._perform(state, row)
         return self._approve(state, row, decision, caller)
@@ -267,9 +278,9 @@ class Pipeline:
         """Run the tool once the call is approved."""
         call, tool = state.call, row.tool
         if call.input_bytes <= LARGE_BYTES:
-            _require_runnable(tool, call)
+            require_runnable(tool, call)
         else:
-            await self._off_loop.run(partial(_require_runnable, tool, call))
+            await self._off_loop.run(partial(require_runnable, tool, call))
             await self._off_loop.run(state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
@@ -294,10 +305,7 @@ class Pipeline:
         Raises `Refused` if they have.
         """
         rules = self._in_force.rules
-        try:
-            caller = rules.callers.identify(state.call.arrival.key)
-        except OSError as error:
-            raise unusable(error, self._warn) from None
+        caller = self._identify(rules, state.call.arrival.key)
         is_same = rules.policy.digest == state.rules.policy.digest
         if not is_same or not matches(caller.tools, tool.spec.name):
             raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
@@ -318,13 +326,14 @@ class Pipeline:
         if row.has_intent:
             self.recorder.intend(state)
         state.has_begun = True
-        run = row.run or self._run_of(state, row)
         try:
-            result = row.start(state.call.arguments, run)
+            result = row.start(state.call.arguments, row.run or self._run_of(state, row))
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
             return self._fail(error, state, row.tool)
-        if isinstance(result, CoroutineType):
+        if type(result) is CoroutineType:
             return self._perform_waiting(state, row.tool, cast("Coroutine[Any, Any, Any]", result))
+        if row.run is None:  # else it had no way to report anything
+            state.exchange.send_reports()
         return self._returned(state, row.tool, result)
 
     async def _perform_waiting(
@@ -335,6 +344,7 @@ class Pipeline:
             result = await executing
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
             return await self._fail(error, state, tool)
+        state.exchange.send_reports()
         rest = self._returned(state, tool, result)
         del result  # a large one waits for its turn as bytes alone
         return await _settled(rest)
@@ -347,7 +357,7 @@ class Pipeline:
             state.identity,
             state.session,
             state.call.context.correlation,
-            None if report is None else _without_secrets(report, state),
+            None if report is None else redacted_report(report, state),
             partial(redacted_client, state, self._off_loop),
             state.hear,
             None if state.caller is None else state.caller.name,
@@ -377,10 +387,15 @@ class Pipeline:
 
     def _returned(self, state: CallState, tool: Tool, result: Any) -> Done | Coroutine[Any, Any, Done]:
         """Check, redact and seal what the tool returned; what takes long is done off the loop."""
-        state.exchange.send_reports()
-        body = bytes_of(result)
+        try:
+            body = write(result, None, STRICT)
+        except NotWritten:
+            body = bytes_of(result)
         if len(body) <= LARGE_BYTES:
+            if body.partition(b"null")[1]:  # not `find`: reading its arguments takes longer
+                require_finite(body, result)
             return self._finished(state, tool, result, body)
+        require_finite(body, result)
         if len(body) <= _AT_ONCE_BYTES and not _is_enclosed(state) and not is_suspect(body, tool, state):
             return self._finished(state, tool, result, body, is_clean=True)
         if tool.spec.operation is not None or tool.spec.upstream is not None:
@@ -401,10 +416,24 @@ class Pipeline:
         if tool.spec.upstream is not None and tool.spec.kind == "tool":
             whole, result, body = checked_relay(result, body, tool, state, is_clean=is_clean)
             return _sealed(state, whole, body, self._enclosed(state, result))
-        result, body = checked(result, body, tool, state, is_clean=is_clean)
+        output, redactor = tool.output, state.in_force.rules.redactor
+        if state.answer is not None:
+            output = tool.output_of(state.answer.status)
+        try:
+            is_allowed = output.accepts(result)
+        except ValueError:  # the library accepts fewer types than our writer
+            is_allowed = False
+        if not is_allowed:
+            raise Failed(Reason.BAD_RESULT, output.findings(result))
+        if not (is_clean or redactor is None or tool.spec.secrets == "give") and redactor.might_touch(body):
+            result, body = redacted(result, body, tool, output, state, redactor)
         if state.answer is not None and state.answer.links:
             state.links = cast("list[JSON]", state.redacted([*state.answer.links]))
-        return _sealed(state, result, body, self._enclosed(state, result) if _is_enclosed(state) else None)
+        wish, envelope = state.call.wish, None
+        if (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default:
+            envelope = self._enclosed(state, result)
+        sealed = state.exchange.seal(tool, result, body, envelope, state.is_redacted, state.links)
+        return _done(Done, (body, sealed, None if envelope is None else json_bytes(envelope), False))
 
     def _resolve(self, call: Call, caller: Caller, rules: Rules) -> PreparedTool:
         """Return the row of the tool that a call names, made with its first call.
@@ -414,7 +443,7 @@ class Pipeline:
         name, kind = call.tool, call.kind
         if name is None or not ("*" in caller.tools or matches(caller.tools, name)):
             raise Refused(_UNKNOWN[kind])  # a tool that the caller may not see counts as unknown
-        row = rules.prepared.get((kind, name))
+        row = rules.prepared[kind].get(name)
         if row is None or (row.switch is not None and not row.switch.is_on):
             tool = self._catalog.find(name, kind)  # perhaps a new one, in place of one that was switched off
             if tool is None:
@@ -492,24 +521,8 @@ def _subject(state: CallState, tool: Tool, caller: Caller) -> PolicyInput:
     )
 
 
-def _require_runnable(tool: Tool, call: Call) -> None:
-    """Raise `Refused` if the tool could not run with these arguments, although its schema allows them.
-
-    Checked before approval is requested; a call without approval finds out when it runs.
-    """
-    refusal = None if tool.spec.refuse is None else tool.spec.refuse(call.arguments)
-    if refusal is not None:
-        raise refusal
-
-
-def _without_secrets(report: DraftReport, state: CallState) -> Report:
-    """Return `report` with its messages cut, and redacted when they are sent."""
-
-    def tell(progress: float, total: float | None, message: str | None) -> None:
-        cut = None if message is None else message[:_MAX_MESSAGE]
-        report(progress, total, None if cut is None else Draft(len(cut), partial(state.without_secrets, cut)))
-
-    return tell
+def _bad_arguments(tool: Tool, call: Call) -> Refused:
+    return Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
 
 
 def _sealed(state: CallState, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
@@ -520,52 +533,3 @@ def _sealed(state: CallState, result: JSON, body: bytes, envelope: JSONObject | 
 
 # Makes a named tuple in a third of the time that its own constructor takes.
 _done: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-
-
-def _paused(state: CallState, needed: InputNeeded) -> Outcome:
-    """Return the outcome of a call whose tool needs answers of the client first."""
-    needed.is_redacted = state.is_redacted
-    try:
-        paused = state.exchange.pause(needed)
-    except Failed as failure:
-        return failure
-    if paused is None:
-        return Failed(Reason.NO_ANSWER, note="asked where nobody can answer")
-    return Done(b"", paused, is_asking=True)
-
-
-def _as_outcome(ending: Ending, state: CallState) -> Outcome:
-    # An exception that is kept keeps every frame that it passed through alive.
-    ending.__traceback__ = None
-    ending.__context__ = None
-    assert isinstance(ending, Refused | Failed)
-    # Findings hold no values, but names of members that the client sent.
-    if ending.findings:
-        ending.findings = tuple(
-            finding._replace(
-                pointer=state.without_secrets(finding.pointer),
-                message=state.without_secrets(finding.message),
-            )
-            for finding in ending.findings
-        )
-    if isinstance(words := ending.details.get("detail"), str):  # a backend's words
-        ending.details = {**ending.details, "detail": state.without_secrets(words)}
-    for name in _WORDS_OF_SERVERS:
-        if name in ending.details:
-            ending.details = {**ending.details, name: state.redacted(cast("JSON", ending.details[name]))}
-    if ending.difference is not None and state.redactor is not None:  # it has texts of a server
-        ending.difference = cast("JSONObject", state.redactor.redact(cast("JSON", ending.difference))[0])
-    ending.only_read = _only_reads(state)
-    if state.is_redacted:
-        ending.details = {**ending.details, "redacted": True}
-    return ending
-
-
-def _cut_short(reason: Reason, state: CallState, note: str | None = None) -> Outcome:
-    outcome = Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
-    outcome.only_read = _only_reads(state)
-    return outcome
-
-
-def _only_reads(state: CallState) -> bool:
-    return state.tool is not None and state.tool.spec.effect is Effect.READ

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from portbook.audit.record_form import RecordForms
 from portbook.audit.records import Trail, both_views, intent_view, without_secrets
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import NO_CONTEXT, Arrival, Call, Caller, CallerContext, Done, Outcome
@@ -26,13 +27,15 @@ METADATA = ["schemaVersion", "deterministic", "toolId", "promptId"]
 ERROR = ["code", "reason", "stage", "executed", "note", "violations"]
 VIOLATION = ["pointer", "schemaPointer", "keyword", "message"]
 EXECUTION = [
+    "record_version",
     "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
     "agent_step", "attempt", "status_code", "latency_ms", "redaction_applied", "decision", "rule", "caller",
-    "approval_id", "effect", "input_bytes", "output_bytes",
+    "approval_id", "effect", "basis", "input_bytes", "output_bytes",
 ]  # fmt: skip
 INTENT = [
+    "record_version",
     "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
-    "agent_step", "attempt", "decision", "rule", "caller", "approval_id", "effect", "input_bytes",
+    "agent_step", "attempt", "decision", "rule", "caller", "approval_id", "effect", "basis", "input_bytes",
 ]  # fmt: skip
 
 
@@ -222,7 +225,7 @@ def test_the_record_of_a_withheld_tool_has_the_difference() -> None:
     assert "difference" not in execution(refused)
     refused.difference = {"name": "drop\u202e", "changes": [{"grade": "widened"}]}
     assert execution(refused)["difference"] == refused.difference
-    assert list(execution(refused)) == [*EXECUTION[:12], "error_class", *EXECUTION[12:], "difference"]
+    assert list(execution(refused)) == [*EXECUTION[:13], "error_class", *EXECUTION[13:], "difference"]
 
 
 @pytest.mark.covers("002.log.fields")
@@ -230,6 +233,7 @@ def test_the_execution_record_of_a_success() -> None:
     context = CallerContext(step_id=4, attempt=2, session="s-1")
     record = execution(Done(b'{"hits":"canary-result"}'), a_call(context=context))
     assert record == {
+        "record_version": 2,
         "timestamp": "2026-01-02T03:04:05.678Z",
         "session_id": "s-1",
         "trace_id": "trace-id",
@@ -248,6 +252,7 @@ def test_the_execution_record_of_a_success() -> None:
         "caller": "ada",
         "approval_id": "ticket-1",
         "effect": "write",
+        "basis": None,
         "input_bytes": 27,
         "output_bytes": 24,
     }
@@ -388,7 +393,7 @@ def test_both_views_say_that_a_result_was_not_checked() -> None:
 
 
 def test_a_kept_form_is_that_of_its_session_and_few_are_kept() -> None:
-    forms: dict[Any, Any] = {}
+    forms = RecordForms()
     trail = Trail(caller=Caller("ada", ("*",)), forms=forms)
     for number in [*range(300), 0]:
         session = f"session-{number}"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bench.counts import Counts
 from bench.figures import Run
 from bench.gateways import OVER_STDIO
 from bench.goals import GOALS, judged
@@ -13,8 +14,10 @@ SIZE = Size(1, 10, 10, 1, (10, 10_000), (1, 1_000))
 SDK, _, TYPESCRIPT, BARE = PEERS
 
 
-def verdicts(runs: Mapping[str, Sequence[Run]], floors: Mapping[int, list[float]]) -> dict[str, str]:
-    measured = Measured(SIZE, {name: list(own) for name, own in runs.items()}, dict(floors), {})
+def verdicts(
+    runs: Mapping[str, Sequence[Run]], floors: Mapping[int, list[float]], counts: Counts | None = None
+) -> dict[str, str]:
+    measured = Measured(SIZE, {name: list(own) for name, own in runs.items()}, dict(floors), {}, counts)
     return {f"{reached.goal.what}: {reached.goal.unit}": reached.verdict for reached in judged(measured)}
 
 
@@ -59,5 +62,16 @@ def test_a_gateway_is_compared_with_the_best_of_the_others_that_could_be_measure
 def test_every_goal_speaks_of_rows_that_exist() -> None:
     runs = {row.name: [Run(1, 2, 1, 1, 1, 1, 1)] for row in scenarios(SIZE)}
     runs["payload 1,000 kB"] = runs["floor 1,000 kB"] = [Run(1, 3, 1, 1, 1, 1)]
-    assert "not measured" not in verdicts(runs, {1: [1.0], 1_000: [2.0]}).values()
+    counts = Counts(1, 1.0, 1.0, 1)
+    assert "not measured" not in verdicts(runs, {1: [1.0], 1_000: [2.0]}, counts).values()
     assert len(GOALS) > 15
+
+
+def test_counts_are_compared_as_they_are() -> None:
+    found = verdicts({}, {1: [1.0], 1_000: [2.0]}, Counts(120_000, 61.0, 53.0, 15))
+    assert found["a plain call over STDIO: instructions"] == "must"
+    assert found["a call alone in its read: calls of our functions"] == "no"
+    assert found["a call among 32: calls of our functions"] == "must"
+    assert found["a call: files of ours"] == "must"
+    without = verdicts({}, {1: [1.0], 1_000: [2.0]}, Counts(None, 61.0, 53.0, 15))
+    assert without["a plain call over STDIO: instructions"] == "not measured"

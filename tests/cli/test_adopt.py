@@ -449,7 +449,7 @@ def test_servers_are_confined_to_what_they_touched_in_a_trial(tmp_path: Path, ad
     assert str(home.server) in sandbox["write"]
     assert sandbox["connect"] == []
     assert "sandbox" not in tables["far"], "Portbook does not start it"
-    assert "there is nothing to adopt" in home.adopt("--sandbox", "--yes").err
+    assert "there is nothing new to adopt" in home.adopt("--sandbox", "--yes").err
     assert home.adopt("--undo").code == 0
     assert home.contents() == before
 

@@ -71,6 +71,13 @@ def test_in_a_narrow_terminal_long_cells_are_cut() -> None:
     assert "run " + "x" * 15 + "…" in narrow
 
 
+def test_in_a_terminal_the_reason_why_a_server_is_left_stands_below_the_table() -> None:
+    row = ServerRow(FoundServer(PLACES[2], "a", ("run",)), None, None, {}, "it could not be asked: \x1b[8m")
+    *_, line, reason = table_lines([row], 80)
+    assert line.endswith("left in place")
+    assert reason == "a of Cursor is left in place: it could not be asked: \\x1b[8m"
+
+
 def test_the_sandbox_of_each_server_is_told_once() -> None:
     found = [FoundServer(place, "a", ("run",)) for place in PLACES[2:4]]
     (server,) = adopted_servers(found, {})

@@ -84,6 +84,15 @@ def test_a_file_without_definitions_gets_no_verdict(tmp_path: Path, content: str
     assert run("scan", "none.json", cwd=tmp_path).code == 2
 
 
+def test_a_scan_of_nothing_does_not_pass(tmp_path: Path) -> None:
+    without = run("scan", cwd=tmp_path)
+    (tmp_path / "portbook.toml").write_text("[policy]\n")
+    empty = run("scan", cwd=tmp_path)
+    assert [(each.code, b"no MCP server is configured" in each.out) for each in (without, empty)] == [
+        (2, True)
+    ] * 2
+
+
 def test_the_formats_for_github_and_editors_have_the_place_and_the_tier(tmp_path: Path) -> None:
     write(tmp_path / "tools.json", [POISONED, {**LIST, "description": "Lists quietly.\u202e"}])
     done = run("scan", "tools.json", "--format", "github", cwd=tmp_path)

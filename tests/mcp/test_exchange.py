@@ -50,7 +50,6 @@ def made(
         REVISIONS[revision],
         Id(b"1", is_present=True),
         Carried(),
-        None,
     )
 
 

@@ -57,6 +57,19 @@ def test_tcp_ports_are_noted_and_udp_is_not(tmp_path: Path) -> None:
     assert {what for kind, what in found if kind == "connect"} == {port}
 
 
+def test_unix_sockets_are_noted_where_there_is_one(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen()
+        found = touched(
+            tmp_path,
+            "import socket\nsocket.socket(socket.AF_UNIX).connect('s')\n"
+            "for name in ('none', chr(0) + 'abstract'):\n"
+            "    socket.socket(socket.AF_UNIX).connect_ex(name)",
+        )
+    assert {what for kind, what in found if kind == "socket"} == {str(tmp_path / "s")}
+
+
 def test_what_children_touch_and_use_is_noted_and_the_status_stays(tmp_path: Path) -> None:
     found = touched(
         tmp_path,

@@ -17,9 +17,9 @@ def proposed(touched: Touched, folder: Path, *arguments: str) -> DeclaredSandbox
 
 
 def test_notes_are_collected() -> None:
-    lines = [["read", "/a"], ["write", "/b"], ["connect", 443], ["memory_bytes", 5], ["memory_bytes", 9]]
-    found = read_notes("\n".join(map(json.dumps, lines)))
-    assert found == Touched(frozenset({"/a"}), frozenset({"/b"}), frozenset({443}), 9, 0)
+    lines = [["read", "/a"], ["write", "/b"], ["connect", 443], ["socket", "/s"], ["memory_bytes", 5]]
+    found = read_notes("\n".join(map(json.dumps, [*lines, ["memory_bytes", 9]])))
+    assert found == Touched(frozenset({"/a"}), frozenset({"/b"}), frozenset({443}), frozenset({"/s"}), 9, 0)
     assert read_notes("") == Touched()
 
 
@@ -49,6 +49,14 @@ def test_a_folder_that_the_command_names_is_granted(tmp_path: Path) -> None:
     (tmp_path / "books").mkdir()
     found = proposed(Touched(), tmp_path, "./books", "--quiet", "a/missing")
     assert (found.read, found.write) == ((tmp_path / "books",), (tmp_path / "books",))
+
+
+def test_a_unix_socket_is_granted_by_its_own_name_and_none_of_the_c_library(tmp_path: Path) -> None:
+    touched = Touched(
+        write=frozenset({str(tmp_path / "run" / "log")}),
+        sockets=frozenset({str(tmp_path / "run" / "s"), "/run/nscd/socket"}),
+    )
+    assert proposed(touched, tmp_path).write == (tmp_path / "run", tmp_path / "run" / "s")
 
 
 def test_limits_leave_room() -> None:

@@ -44,11 +44,13 @@ def definition_of(case: dict[str, Any]) -> dict[str, Any]:
         name: {"type": "string", "description": words} for name, words in case.get("properties", {}).items()
     }
     definition = {"inputSchema": case.get("schema") or {"type": "object", "properties": properties}}
-    return definition | {part: case[part] for part in ("title", "description", "annotations") if part in case}
+    parts = ("title", "description", "annotations", "outputSchema")
+    return definition | {part: case[part] for part in parts if part in case}
 
 
 def findings(case: dict[str, Any]) -> tuple[ScanFinding, ...]:
-    return scan_definition(case["name"], definition_of(case), Neighbours(NEIGHBOURS, own=(case["name"],)))
+    tools = NEIGHBOURS | {"another": tuple(case.get("beside", ()))}
+    return scan_definition(case["name"], definition_of(case), Neighbours(tools, own=(case["name"],)))
 
 
 def is_withheld(found: tuple[ScanFinding, ...]) -> bool:

@@ -59,6 +59,10 @@ DIGEST = hashlib.sha256(b"a key").hexdigest()
             "examples", "assets.examples", '"/file"', "/env", Path("/flag"),
             (Path("/file"), Path("/env"), Path("/flag")),
         ),
+        case(
+            "audit key", "audit.key", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
         case("batch", "assets.max_batch", "1", "2", 3, (1, 2, 3)),
         case("backend", "assets.backend_url", '"file"', "env", "flag", ("file", "env", "flag")),
         case("its path", "assets.backend_path", '"file"', "env", "flag", ("file", "env", "flag")),

@@ -49,6 +49,8 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "audit.on_failure": "refuse",
         "audit.stderr": False,
         "audit.arguments": False,
+        "audit.checkpoint_s": 3,
+        "audit.key": None,
         "store.path": Path("portbook.db"),
         "python.toolsets": (),
         "python.tracebacks": False,

@@ -52,18 +52,18 @@ def test_only_a_tool_with_effects_has_an_intent() -> None:
 def test_changed_rules_begin_without_rows() -> None:
     world = World()
     assert isinstance(world.run(a_call()), Done)
-    row = world.pipeline.rules.prepared["tool", "echo"]
+    row = world.pipeline.rules.prepared["tool"]["echo"]
     assert row.decision is not None
     assert row.decision.action is Action.ALLOW
     world.pipeline.govern(Rules(callers=CALLERS, policy=_limited(default="deny")))
     assert world.run(a_call()).reason is Reason.POLICY_VIOLATION
-    assert world.pipeline.rules.prepared["tool", "echo"] is not row
+    assert world.pipeline.rules.prepared["tool"]["echo"] is not row
 
 
 def test_a_row_is_made_once_and_only_for_a_tool_that_exists() -> None:
     world = World()
     world.run(a_call())
-    row = world.pipeline.rules.prepared["tool", "echo"]
+    row = world.pipeline.rules.prepared["tool"]["echo"]
     world.run(a_call())
     world.run(a_call(tool="unknown"))
-    assert world.pipeline.rules.prepared == {("tool", "echo"): row}
+    assert world.pipeline.rules.prepared == {"tool": {"echo": row}}

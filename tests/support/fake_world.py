@@ -136,6 +136,7 @@ class FakeSink:
         self.records: list[Any] = []
         self.executions: list[Any] = []
         self.intents: list[Any] = []
+        self.bases: list[Any] = []
         self.diary = diary
         self.failure = failure
         self.intent_failure: Exception | None = None
@@ -150,6 +151,9 @@ class FakeSink:
         self.diary.append("mended")
         if self.mend_failure is not None:
             raise self.mend_failure
+
+    def explain(self, basis: bytes) -> None:
+        self.bases.append(json.loads(basis))
 
     def intend(self, intent: bytes) -> None:
         self.diary.append("intended")

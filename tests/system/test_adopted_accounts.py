@@ -45,7 +45,7 @@ def test_two_accounts_of_one_program_stay_two_servers_in_every_client(tmp_path: 
     wanted = {"work": {"FILES_TOKEN": "token-1"}, "private": {"FILES_TOKEN": "token-2"}}
     assert values_by_server(home, cursor) == wanted
     assert values_by_server(home, windsurf) == wanted
-    assert "there is nothing to adopt" in home.adopt("--yes").err
+    assert "there is nothing new to adopt" in home.adopt("--yes").err
     assert home.adopt("--undo").code == 0
     assert home.contents() == before
 

@@ -96,7 +96,7 @@ def test_undo_gives_every_file_back_byte_for_byte(tmp_path: Path, oddity: str) -
     after = home.contents()
     again = home.adopt("--yes")
     assert (again.code, home.contents()) == (0, after), "a second run changes nothing"
-    assert "there is nothing to adopt" in again.err
+    assert "there is nothing new to adopt" in again.err
     undone = home.adopt("--undo")
     assert (undone.code, home.contents()) == (0, before), undone.err
 

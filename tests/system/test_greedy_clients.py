@@ -46,6 +46,25 @@ def test_clients_that_never_read_are_not_read_from(tmp_path: Path) -> None:
         assert server.request("/tools").status == 200
 
 
+UPLOADS = 160
+UPLOAD = b"POST /rpc HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+# What all of them may have sent, and what the system does not take back at once.
+MOST_UNFINISHED = 67_108_864 + 40_000_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_messages_that_never_end_take_a_bounded_amount_of_memory_together(tmp_path: Path) -> None:
+    with http_server(cwd=tmp_path) as server, contextlib.ExitStack() as held:
+        host, port = server.url.removeprefix("http://").split(":")
+        assert server.request("/livez").status == 200
+        before = resident_bytes(server.process.pid)
+        for _ in range(UPLOADS):
+            raw = held.enter_context(socket.create_connection((host, int(port)), timeout=60))
+            raw.sendall(UPLOAD + b"content-length: 1000000\r\n\r\n" + b"x" * 990_000)
+        assert server.request("/livez").status == 200
+        assert resident_bytes(server.process.pid) - before < MOST_UNFINISHED
+
+
 TOOLS = """
 from portbook import Toolset
 

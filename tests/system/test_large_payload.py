@@ -18,12 +18,19 @@ from portbook import Toolset
 from portbook.app.assemble import assemble
 from portbook.model import Arrival
 from portbook.settings import load_settings
+from portbook.testing import AsyncTestClient
+from support.in_process_connection import handshake
 
 FEW, MANY = 2_000, 20_000
 
 # To compare the frame with what was parsed, for the size of the arguments, and as the result; a tenth more is
 # one more. The records are written from bytes.
 ENCODINGS: Final = 3
+
+ARGUMENTS: Final = {"items": ['é \u2028 \\ " text', *("a line of text" for _ in range(4_000))]}
+CALL: Final = {
+    "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": ARGUMENTS},
+}  # fmt: skip
 
 
 class Steps:
@@ -104,3 +111,31 @@ def test_a_large_result_without_a_secret_is_finished_without_a_thread(measured: 
     # A thread costs more than it saves: its memory is its own, and is given back after each call.
     names = measured[0].threads | measured[1].threads
     assert [name for name in names if name.startswith("portbook-large-values")] == []
+
+
+def compact(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(compact(CALL), id="compact"),
+        pytest.param(json.dumps(CALL).encode(), id="with spaces and escapes"),
+        pytest.param(json.dumps(CALL, separators=(",", ":")).encode(), id="with escapes"),
+        pytest.param(
+            compact({**CALL, "params": {"_meta": {}, **CALL["params"]}}), id="with more than the call"
+        ),
+        pytest.param(compact([CALL]), id="in a batch"),
+        pytest.param(compact([{**CALL, "id": 2, "params": {"name": "echo"}}, CALL]), id="in a batch of two"),
+    ],
+)
+def test_the_record_has_the_size_of_the_arguments_however_they_are_written(frame: bytes) -> None:
+    async def records() -> list[Any]:
+        client = AsyncTestClient(toolset())
+        await client.send(compact({**CALL, "method": "initialize", "params": handshake("2025-03-26")}))
+        await client.send(frame)
+        return client.executions
+
+    sizes = [record["input_bytes"] for record in asyncio.run(records())]
+    assert sizes[-1] == len(compact(ARGUMENTS))

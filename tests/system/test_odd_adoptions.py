@@ -186,7 +186,7 @@ def test_a_name_that_no_server_has_is_an_error_with_the_names_found(tmp_path: Pa
     assert '--server: no server is called "files"; found: My Files' in wrong.err
     assert home.adopt("--yes", "--server", "My Files").code == 0
     again = home.adopt("--yes", "--server", "My Files")
-    assert (again.code, "there is nothing to adopt" in again.err) == (0, True)
+    assert (again.code, "there is nothing new to adopt" in again.err) == (0, True)
 
 
 def test_characters_that_cannot_be_passed_on_are_a_reason_and_no_defect(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,6 +51,30 @@ ATTEMPTS: list[tuple[str, str, str]] = [
         "import socket; socket.create_connection(('127.0.0.1', {other}))",
         "PermissionError",
     ),
+    (
+        "connect by many paths",
+        "import socket; socket.socket(proto=262).connect(('127.0.0.1', {other}))",
+        "PermissionError",
+    ),
+    (
+        "send before it is connected",
+        "import socket; socket.socket().sendto(b'x', 0x20000000, ('127.0.0.1', {other}))",
+        "PermissionError",
+    ),
+    ("make raw packets", "import socket; socket.socket(type=socket.SOCK_RAW, proto=1)", "PermissionError"),
+    ("talk to the host of a machine", "import socket; socket.socket(40)", "PermissionError"),
+    (
+        "use a Unix socket",
+        "import socket; socket.socket(socket.AF_UNIX).connect('agent.sock')",
+        "PermissionError",
+    ),
+    ("use a pair of sockets", "import socket; socket.socketpair()", "done"),
+    ("look up a name", "import socket; said = bool(socket.getaddrinfo('localhost', 80))", "True"),
+    (
+        "ask a ring for sockets",
+        "import ctypes; said = ctypes.CDLL(None).syscall(425, 8, 0)",
+        "-1",
+    ),
     ("listen", "import socket; socket.create_server(('127.0.0.1', 0))", "PermissionError"),
     (
         "hide it in a child",
@@ -73,7 +97,15 @@ def folder_of(path: Path) -> Path:
 
 
 @contextmanager
-def listener() -> Iterator[int]:
+def unix_listener(path: Path) -> Generator[None]:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        yield
+
+
+@contextmanager
+def listener() -> Generator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 
@@ -96,6 +128,7 @@ def test_a_confined_server_does_what_it_may_and_nothing_else(tmp_path: Path) -> 
     with (
         listener() as port,
         listener() as other,
+        unix_listener(tmp_path / "agent.sock"),
         peer_of(tmp_path, table("tries", COMMAND, sandbox(port))) as peer,
     ):
         came: dict[str, str] = {}
@@ -106,6 +139,17 @@ def test_a_confined_server_does_what_it_may_and_nothing_else(tmp_path: Path) -> 
     assert (tmp_path / "secret").read_text() == "hidden"
     assert (tmp_path / "out" / "new").read_text() == "x"
     assert confined_in(tmp_path) == {True}
+
+
+@pytest.mark.covers("design.sandbox.unix")
+def test_a_unix_socket_that_is_granted_by_name_can_be_used(tmp_path: Path) -> None:
+    tried = "import socket; socket.socket(socket.AF_UNIX).connect('agent.sock')"
+    with (
+        unix_listener(tmp_path / "agent.sock"),
+        peer_of(tmp_path, table("tries", COMMAND, 'sandbox = { write = ["agent.sock"] }')) as peer,
+    ):
+        assert peer.text("tries__attempt", {"code": tried}) == "done"
+        assert peer.text("tries__attempt", {"code": "open('portbook.toml')"}) == "PermissionError"
 
 
 def test_without_a_sandbox_the_record_says_so(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def digest_of_key(key: str) -> str:
 class Callers:
     """Finds the caller of a presented key."""
 
-    __slots__ = ("_allowed", "_operator", "_required", "_stored")
+    __slots__ = ("_allowed", "_operator", "_required", "_stored", "without_key")
 
     def __init__(
         self,
@@ -60,6 +60,8 @@ class Callers:
         self._stored = stored
         self._required = required
         self._operator = digest_of_key(operator_key) if operator_key else None
+        self.without_key = None if required else ANONYMOUS
+        """The caller of a call without a key; None where that is refused."""
 
     @property
     def is_key_required(self) -> bool:
@@ -82,9 +84,9 @@ class Callers:
         Raises `Refused` in every other case: a wrong key never counts as no key.
         """
         if key is None:
-            if self._required:
+            if self.without_key is None:
                 raise Refused(Reason.UNAUTHORIZED)
-            return ANONYMOUS
+            return self.without_key
         digest = digest_of_key(key)
         if self.is_operator(key):
             raise Refused(Reason.UNAUTHORIZED)

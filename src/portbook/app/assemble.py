@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from portbook.app.checkpoint_task import CheckpointTask
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
 from portbook.app.running_app import App, ClosableSink, current_rules, permit
@@ -117,6 +118,18 @@ def assemble(
         off_loop=large_values,
         turn=turn,
     )
+    checkpoints = None
+    # Not where a store ends with its process: nobody could compare the records with it.
+    if isinstance(sink, Journal) and settings.checkpoint_s and not store.is_memory:
+        checkpoints = CheckpointTask(
+            sink,
+            store,
+            settings.log_dir,
+            clock,
+            lambda: pipeline.rules.enclosing.signer,
+            warn,
+            interval_s=settings.checkpoint_s,
+        )
     on_secret.append(partial(_learn_secrets, pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     servers = reports = None
@@ -182,6 +195,7 @@ def assemble(
         keep_runs=settings.keep_runs,
         servers=servers,
         _reports=reports,
+        _checkpoints=checkpoints,
     )
 
 

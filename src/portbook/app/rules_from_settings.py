@@ -17,6 +17,7 @@ from portbook.stages.rules import Rules
 from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
+    from portbook.audit.keyed_digests import AuditKey
     from portbook.provenance.signing import Signer
     from portbook.tools.operation import HttpOperation
 
@@ -37,6 +38,7 @@ def rules_of(
     secrets: Iterable[str] = (),
     hash_key: bytes = b"",
     signer: Signer | None = None,
+    audit_key: AuditKey | None = None,
 ) -> Rules:
     """Return the rules that `settings` describe for these tools; `secrets` are values known to be secret.
 
@@ -66,6 +68,7 @@ def rules_of(
         enclosing=CallEnvelopes(settings.envelope_default, signer),
         on_audit_failure=settings.on_audit_failure,
         records_arguments=settings.audit_arguments,
+        audit_key=audit_key,
         timeout_ms=settings.timeout_ms,
         settings=settings,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from portbook.app.health_checks import HealthChecks
 from portbook.app.rules_from_settings import rules_of
 from portbook.app.start_warnings import doubts_of
-from portbook.app.usable_settings import signer_of
+from portbook.app.usable_settings import audit_key_of, signer_of
 from portbook.boundary import Boundary
 from portbook.clock import Clock
 from portbook.errors import Refused
@@ -34,6 +34,7 @@ from portbook.tools.catalog import Catalog
 from portbook.tools.toolset import Toolset
 
 if TYPE_CHECKING:
+    from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.server_reports import ServerReports
     from portbook.upstreams.fleet import Fleet
 
@@ -79,6 +80,8 @@ class App:
     servers: Fleet | None = None
     """The MCP servers behind the boundary, where there are any."""
     _reports: ServerReports | None = None
+    _checkpoints: CheckpointTask | None = None
+    """Covers the records, where they are written to files."""
 
     @property
     def needs_key(self) -> bool:
@@ -138,7 +141,9 @@ class App:
         return [] if self.servers is None else [each.as_data() for each in self.servers.statuses()]
 
     def start(self) -> None:
-        """Start the MCP servers that are wanted at all times. In the event loop."""
+        """Start the MCP servers that are wanted at all times, and checkpoints. In the event loop."""
+        if self._checkpoints is not None:
+            self._checkpoints.start()
         if self.servers is not None:
             self.servers.start()
         if self._reports is not None:
@@ -166,6 +171,8 @@ class App:
             await self._reports.close()
         await self.executor.close()
         self._large_values.close()
+        if self._checkpoints is not None:
+            await self._checkpoints.close()
         self.sink.close()
         self.store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
@@ -197,6 +204,7 @@ def current_rules(
         secrets=executor.secrets(),
         hash_key=_hash_key(settings, store),
         signer=signer_of(settings),
+        audit_key=audit_key_of(settings),
     )
 
 

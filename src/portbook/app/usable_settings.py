@@ -20,9 +20,10 @@ from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
 
 if TYPE_CHECKING:
+    from portbook.audit.keyed_digests import AuditKey
     from portbook.provenance.signing import Signer
 
-__all__ = ["Contracts", "UsableSettings", "signer_of", "usable_settings"]
+__all__ = ["Contracts", "UsableSettings", "audit_key_of", "signer_of", "usable_settings"]
 
 
 class Contracts(NamedTuple):
@@ -62,6 +63,8 @@ def usable_settings(
     with problems:
         signer_of(settings)
     with problems:
+        audit_key_of(settings)
+    with problems:
         collected = collect_tools(settings, registry, given=toolsets, environ=environ)
     if hosts is None or contracts is None or collected is None or problems.texts():
         with problems:
@@ -93,6 +96,27 @@ def signer_of(settings: Settings) -> Signer | None:
         raise settings.complain(path, f"cannot be used: {error}") from None
     except OSError as error:
         remedy = f"`portbook keys signing {settings.signing_key}` makes one"
+        raise settings.complain(path, f"cannot be read: {error.strerror}; {remedy}") from None
+
+
+def audit_key_of(settings: Settings) -> AuditKey | None:
+    """Return what makes digests of arguments, results and claims, or None where records have none.
+
+    Raises `BadSettings` where the key cannot be used.
+    """
+    if settings.audit_key is None:
+        return None
+    # Late: only where there is one.
+    from portbook.app.audit_key_file import load_audit_key
+    from portbook.audit.keyed_digests import BadAuditKey
+
+    path = ("audit", "key")
+    try:
+        return load_audit_key(settings.audit_key)
+    except BadAuditKey as error:
+        raise settings.complain(path, f"cannot be used: {error}") from None
+    except OSError as error:
+        remedy = f"`portbook audit key {settings.audit_key}` makes one"
         raise settings.complain(path, f"cannot be read: {error.strerror}; {remedy}") from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
+from portbook.audit.journal import BASIS_STREAM, EXECUTION_STREAM, INTENT_STREAM
 from portbook.audit.log_reader import (
     Located,
     files_in,
@@ -16,8 +16,12 @@ from portbook.audit.log_reader import (
     without_outcome,
 )
 from portbook.audit.log_writer import ENVELOPE_STREAM
+from portbook.model import JSONObject
 
-__all__ = ["call_data", "outcome_of", "records_of_call"]
+__all__ = ["basis_of", "call_data", "outcome_of", "records_of_call", "request_id_of"]
+
+# More than a record's number ever has; a request id has more.
+_MAX_DIGITS: Final = 20
 
 # What the id of a call is called in each stream.
 _STREAMS: Final = {EXECUTION_STREAM: "request_id", INTENT_STREAM: "request_id", ENVELOPE_STREAM: "requestId"}
@@ -32,6 +36,32 @@ def records_of_call(log_dir: Path, request_id: str) -> dict[str, list[Located]]:
         stream: _found(stream_folder(log_dir, stream), member, request_id)
         for stream, member in _STREAMS.items()
     }
+
+
+def request_id_of(log_dir: Path, identifier: str) -> str:
+    """Return the request id that `identifier` stands for: a number is a record of the newest run.
+
+    Raises `OSError` where a file cannot be read.
+    """
+    newest = files_in(stream_folder(log_dir, EXECUTION_STREAM))[-1:]
+    if newest and len(identifier) < _MAX_DIGITS and identifier.isdecimal():
+        for record in map(record_of, lines_of(newest[0])):
+            if record is not None and record.get("seq") == int(identifier):
+                return str(record.get("request_id"))
+    return identifier
+
+
+def basis_of(log_dir: Path, found: dict[str, list[Located]]) -> JSONObject | None:
+    """Return the line that says what the basis of a call's last record is made of, if there is one.
+
+    Raises `OSError` where a file cannot be read.
+    """
+    for located in found[EXECUTION_STREAM][-1:]:
+        path = stream_folder(log_dir, BASIS_STREAM) / located.file
+        for record in map(record_of, lines_of(path)) if path.exists() else ():
+            if record is not None and record.get("basis") == located.record.get("basis"):
+                return record
+    return None
 
 
 def outcome_of(log_dir: Path, found: dict[str, list[Located]]) -> str:
@@ -52,10 +82,12 @@ def outcome_of(log_dir: Path, found: dict[str, list[Located]]) -> str:
     return "failure" if "error_class" in found[EXECUTION_STREAM][-1].record else "success"
 
 
-def call_data(request_id: str, found: dict[str, list[Located]], outcome: str) -> dict[str, Any]:
+def call_data(
+    request_id: str, found: dict[str, list[Located]], outcome: str, basis: JSONObject | None = None
+) -> dict[str, Any]:
     """Return all of it as JSON."""
     records = {stream: [located._asdict() for located in located_in] for stream, located_in in found.items()}
-    return {"request_id": request_id, "outcome": outcome, **records}
+    return {"request_id": request_id, "outcome": outcome, **records, "basis": basis}
 
 
 def _found(folder: Path, member: str, request_id: str) -> list[Located]:

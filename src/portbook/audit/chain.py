@@ -5,14 +5,14 @@ A line is `{"seq":…,"prev":…,…,"hash":…}`. Its hash is the sha256 of its
 by spaces, the last record of every file that no further file had followed when this one was started; it is 64
 zeros where there was none. A final ` from <file>` says that files older than that one were due for pruning.
 
-Verifying finds records that were altered, removed or moved. It does not find records that were cut off at the
-end of a file before a new file followed them, nor a chain that was recomputed from some record to its end.
-Against both, keep the last hash of each file in a different place.
+Verifying finds records that were altered, removed or moved. On its own it does not find records that were cut
+off at the end of a file before a new file followed them, nor a chain that was recomputed from some record to
+its end. Checkpoints show both; so does the last hash of a file that was kept in a different place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Final, Literal, TypeAlias
 
@@ -26,6 +26,7 @@ __all__ = [
     "GENESIS",
     "Break",
     "ChainVerdict",
+    "CoveredHead",
     "Head",
     "Links",
     "Problem",
@@ -38,7 +39,9 @@ __all__ = [
 _HASH_DIGITS: Final = 64
 GENESIS: Final = "0" * _HASH_DIGITS
 
-Problem: TypeAlias = Literal["not_json", "altered", "missing", "out_of_order", "predecessor_lost"]
+Problem: TypeAlias = Literal[
+    "not_json", "altered", "missing", "out_of_order", "predecessor_lost", "file_lost"
+]
 
 _HASH_MEMBER: Final = late_pattern(rb',"hash":"([0-9a-f]{64})"\}\Z')
 _NAME: Final = r"[^#/ ]+"
@@ -61,6 +64,13 @@ class Head(NamedTuple):
         """Parse a head; return None if `text` is not one."""
         match = _HEAD.fullmatch(text)
         return None if match is None else cls(match["file"], int(match["seq"]), match["hash"])
+
+
+class CoveredHead(NamedTuple):
+    """The newest record of a file at a checkpoint."""
+
+    head: Head
+    checkpoint: int
 
 
 class Links(NamedTuple):
@@ -124,10 +134,13 @@ class _ChainLine(NamedTuple):
     hash: str
 
 
-def chained(records: Iterable[bytes], seq: int, prev: str) -> tuple[bytes, int, str]:
+def chained(
+    records: Iterable[bytes], seq: int, prev: str, hashes: list[bytes] | None = None
+) -> tuple[bytes, int, str]:
     """Return `records`, JSON objects with members, as lines of the chain, and the last number and hash.
 
-    `seq` and `prev` are the number and the hash of the record before them.
+    `seq` and `prev` are the number and the hash of the record before them. The hash of each is added to
+    `hashes`.
     """
     lines: list[bytes] = []
     before = prev.encode()
@@ -138,6 +151,8 @@ def chained(records: Iterable[bytes], seq: int, prev: str) -> tuple[bytes, int, 
         whole = b'{"seq":%d,"prev":"%b",%b' % (seq, before, record[1:])
         before = sha256(whole).hexdigest().encode()
         lines += (whole[:-1], b',"hash":"', before, b'"}\n')
+        if hashes is not None:
+            hashes.append(before)
     return b"".join(lines), seq, before.decode()
 
 
@@ -154,24 +169,35 @@ def links_of(line: bytes) -> Links:
 
 
 def verify(
-    files: Mapping[str, Callable[[], Iterable[bytes]]], keep: int, noted: Iterable[Head] = ()
+    files: Mapping[str, Callable[[], Iterable[bytes]]],
+    keep: int,
+    noted: Iterable[Head] = (),
+    covered: Iterable[CoveredHead] = (),
+    removed: Collection[str] = (),
 ) -> ChainVerdict:
     """Verify the chain through `files`; each value returns the lines of its file on every call.
 
-    `noted` are records that the operator noted when they were the newest: they must still exist.
+    `noted` are records that the operator noted when they were the newest, `covered` those that were the
+    newest of their file at a checkpoint: they must still exist.
 
     A missing file that further files follow counts as pruned if at least `keep` newer ones exist, or if one
-    of them says so, because `keep` may have been smaller at that time.
+    of them says so, because `keep` may have been smaller at that time. So does a file among the `removed`,
+    which a checkpoint states.
     """
     names = sorted(files)
     links = {name: links_of(next(iter(files[name]()), b"")) for name in names}
     wanted: dict[str, list[_Wanted]] = {}
-    for each in _wanted(links, noted):
+    for each in _wanted(links, noted, covered):
         wanted.setdefault(each.link.file, []).append(each)
     gone = {name for name in wanted if name not in files}
     oldest = max((each.oldest or "" for each in links.values()), default="")
-    pruned = {name for name in gone if name < oldest or sum(other > name for other in names) >= keep}
-    lost = {each.place: _lost(each) for name in sorted(gone - pruned) for each in wanted[name]}
+    pruned = {
+        name
+        for name in gone
+        if name in removed or name < oldest or sum(other > name for other in names) >= keep
+    }
+    # The oldest file last, and of each file the last record: these are the ones that are named.
+    lost = {each.place: _lost(each) for name in sorted(gone - pruned, reverse=True) for each in wanted[name]}
     walks: list[_Walk] = []
     broken: Break | None = None
     for name in names:
@@ -184,12 +210,13 @@ def verify(
         heads=tuple(walk.head for walk in walks if walk.head),
         is_pruned=bool(pruned),
         cut=tuple(walk.name for walk in walks if walk.is_cut),
-        broken=broken or lost.get(_NOTED),
+        broken=broken or lost.get(_NOTED) or lost.get(_COVERED),
     )
 
 
-# The place of a record that was noted, not named by a file.
-_NOTED: Final = ""
+# The places of records that no file names: one was noted, or a checkpoint covers it.
+_NOTED: Final = "#noted"
+_COVERED: Final = "#covered"
 
 
 class _Wanted(NamedTuple):
@@ -198,21 +225,29 @@ class _Wanted(NamedTuple):
     link: Head
     reason: str
     place: str
-    """The file that follows it, or `_NOTED`."""
+    """The file that follows it, `_NOTED` or `_COVERED`."""
 
 
-def _wanted(links: Mapping[str, Links], noted: Iterable[Head]) -> Iterator[_Wanted]:
+def _wanted(
+    links: Mapping[str, Links], noted: Iterable[Head], covered: Iterable[CoveredHead]
+) -> Iterator[_Wanted]:
     for name, (heads, _) in links.items():
         for head in heads:
             yield _Wanted(head, f"{name} follows it", name)
     for head in noted:
         yield _Wanted(head, "it was noted", _NOTED)
+    for head, checkpoint in covered:
+        yield _Wanted(head, f"checkpoint {checkpoint} covers it", _COVERED)
 
 
 def _lost(wanted: _Wanted) -> Break:
     link = wanted.link
     sentence = f"record {link.seq} of {link.file} is lost with its file, and {wanted.reason}"
-    return Break(wanted.place or link.file, 1, 1 if wanted.place else link.seq, "predecessor_lost", sentence)
+    if wanted.place == _COVERED:
+        return Break(link.file, 1, link.seq, "file_lost", sentence)
+    if wanted.place == _NOTED:
+        return Break(link.file, 1, link.seq, "predecessor_lost", sentence)
+    return Break(wanted.place, 1, 1, "predecessor_lost", sentence)
 
 
 class _Walk:

@@ -2,7 +2,7 @@
 
 A call writes the execution view (numbered and chained), the envelope view, and a copy of the execution view
 to standard error where the operator asked for it. The file of intents is created with the first intent: a
-boundary whose tools only read has none.
+boundary whose tools only read has none. What decided, which is the same for many calls, is written once.
 """
 
 from __future__ import annotations
@@ -16,14 +16,26 @@ from pathlib import Path
 from typing import Final
 
 from portbook.audit.log_writer import ENVELOPE_STREAM, ChainedSink, JsonlSink
+from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal"]
+__all__ = ["BASIS_STREAM", "EXECUTION_STREAM", "INTENT_STREAM", "Journal", "WrittenRecords"]
 
 EXECUTION_STREAM: Final = "execution"
 INTENT_STREAM: Final = "intent"
+BASIS_STREAM: Final = "basis"
 
 # The longest time until a full disk, removed files or the link of a killed server are noticed.
 _LOOK_S: Final = 1.0
+
+
+class WrittenRecords(NamedTuple):
+    """Records of one file that no checkpoint covers yet."""
+
+    stream: str
+    file: str
+    first: int
+    """The number of the first of them."""
+    hashes: list[bytes]
 
 
 class Journal:
@@ -46,11 +58,12 @@ class Journal:
         self._open_chained = partial(
             ChainedSink, log_dir, started=started, run=run, keep=keep, is_server=is_server
         )
-        self._envelope = JsonlSink(
-            log_dir, ENVELOPE_STREAM, started=started, run=run, keep=keep, is_server=is_server
-        )
+        self._open = partial(JsonlSink, log_dir, started=started, run=run, keep=keep, is_server=is_server)
+        self._envelope = self._open(ENVELOPE_STREAM)
         self._execution = self._open_chained(EXECUTION_STREAM)
         self._intents: ChainedSink | None = None
+        self._bases: JsonlSink | None = None
+        self._is_collecting = False
         self._to_stderr = to_stderr
         self._looked = time.monotonic()
 
@@ -82,7 +95,18 @@ class Journal:
         """
         if self._intents is None:
             self._intents = self._open_chained(INTENT_STREAM)
+            if self._is_collecting:
+                self._intents.collect()
         self._intents.write(intent)
+
+    def explain(self, basis: bytes) -> None:
+        """Write what a basis that records name is made of. Not chained: it is its own digest.
+
+        Raises `OSError` where it cannot be written.
+        """
+        if self._bases is None:
+            self._bases = self._open(BASIS_STREAM)
+        self._bases.write(basis)
 
     def write(self, envelope: bytes, execution: bytes) -> None:
         """Write both views of a record.
@@ -106,14 +130,37 @@ class Journal:
             _copy_to_stderr(each for place, each in enumerate(executions) if place not in failed)
         return failed
 
+    def collect(self) -> None:
+        """Keep the hashes of records for checkpoints, which take them; call it before the first record."""
+        self._is_collecting = True
+        self._execution.collect()
+
+    def take(self) -> list[WrittenRecords]:
+        """Return what was written to each chained stream since the last call."""
+        found = [
+            WrittenRecords(stream, sink.path.name, *sink.take())
+            for stream, sink in ((EXECUTION_STREAM, self._execution), (INTENT_STREAM, self._intents))
+            if sink is not None
+        ]
+        return [each for each in found if each.hashes]
+
+    def take_pruned(self) -> list[tuple[str, str]]:
+        """Return the stream and the name of each chained file that was pruned since the last call."""
+        found: list[tuple[str, str]] = []
+        for stream, sink in ((EXECUTION_STREAM, self._execution), (INTENT_STREAM, self._intents)):
+            if sink is not None:
+                found += ((stream, name) for name in sink.pruned)
+                sink.pruned = []
+        return found
+
     def close(self) -> None:
         """Close the files. Nothing is buffered, so nothing is flushed."""
         for sink in self._sinks():
             sink.close()
 
     def _sinks(self) -> list[JsonlSink]:
-        opened: list[JsonlSink] = [self._envelope, self._execution]
-        return opened if self._intents is None else [*opened, self._intents]
+        opened = self._envelope, self._execution, self._intents, self._bases
+        return [sink for sink in opened if sink is not None]
 
 
 def _copy_to_stderr(executions: Iterable[bytes]) -> None:

@@ -48,7 +48,8 @@ class JsonlSink:
         self._latest = f"{stream}.latest.jsonl"
         self._is_server = is_server
         self._file = self._open()
-        self._oldest = _prune(folder, keep)
+        self._oldest, self.pruned = _prune(folder, keep)
+        """The oldest file that is kept, if there were more, and the names of those that were removed."""
 
     def _open(self) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,6 +185,18 @@ class ChainedSink(JsonlSink):
         super().__init__(log_dir, stream, started=started, run=run, keep=keep, is_server=is_server)
         self._seq = 0
         self._prev = str(Links(before, self._oldest))
+        self._hashes: list[bytes] | None = None
+
+    def collect(self) -> None:
+        """Keep the hash of each record from now on, until `take` is called. Call it before the first."""
+        self._hashes = []
+
+    def take(self) -> tuple[int, list[bytes]]:
+        """Return the number of the first record since the last call, and the hashes of all of them."""
+        if not self._hashes:
+            return self._seq + 1, []
+        found, self._hashes = self._hashes, []
+        return self._seq - len(found) + 1, found
 
     def mend(self) -> None:
         """Recover after a failed write; a removed file is started again, and links to the lost record.
@@ -195,14 +208,21 @@ class ChainedSink(JsonlSink):
         if is_removed and self._seq:
             self._prev = str(Links((Head(self.path.name, self._seq, self._prev),)))
             self._seq = 0
+            self._hashes = None  # the numbers begin anew, under a name whose records are gone
 
     def _keep(self, records: Iterable[bytes]) -> None:
         """Append records as the next of the chain, all or none: a failed write leaves no gap in it.
 
         Raises `OSError` where they cannot be written.
         """
-        lines, seq, prev = chained(records, self._seq, self._prev)
-        self._append(lines)
+        hashes = self._hashes
+        lines, seq, prev = chained(records, self._seq, self._prev, hashes)
+        try:
+            self._append(lines)
+        except OSError:
+            if hashes is not None:
+                del hashes[len(hashes) - (seq - self._seq) :]
+            raise
         self._seq, self._prev = seq, prev
 
 
@@ -213,6 +233,7 @@ class MemorySink:
         self.records: list[JSONObject] = []
         self.executions: list[JSONObject] = []
         self.intents: list[JSONObject] = []
+        self.bases: list[JSONObject] = []
 
     def look(self) -> None:
         """Do nothing: memory cannot be removed."""
@@ -223,6 +244,10 @@ class MemorySink:
     def intend(self, intent: bytes) -> None:
         """Keep `intent`."""
         self.intents.append(json.loads(intent))
+
+    def explain(self, basis: bytes) -> None:
+        """Keep `basis`."""
+        self.bases.append(json.loads(basis))
 
     def write(self, envelope: bytes, execution: bytes) -> None:
         """Keep both views."""
@@ -251,6 +276,9 @@ class NoSink:
     def intend(self, intent: bytes) -> None:
         """Drop `intent`."""
 
+    def explain(self, basis: bytes) -> None:
+        """Drop `basis`."""
+
     def write(self, envelope: bytes, execution: bytes) -> None:
         """Drop both views."""
 
@@ -262,14 +290,18 @@ class NoSink:
         """Do nothing: there is nothing to close."""
 
 
-def _prune(folder: Path, keep: int) -> str | None:
-    """Remove all but the newest `keep` files; return the oldest of those kept, if there were more."""
-    files = files_in(folder)
+def _prune(folder: Path, keep: int) -> tuple[str | None, list[str]]:
+    """Remove all but the newest `keep` files.
+
+    Return the oldest of those kept, if there were more, and the names of those that were removed.
+    """
+    files, removed = files_in(folder), list[str]()
     for path in files[:-keep]:
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a running process writes to it
             path.unlink()
-    return files[-keep].name if len(files) > keep else None
+            removed.append(path.name)
+    return files[-keep].name if len(files) > keep else None, removed
 
 
 def _loose_heads(folder: Path, keep: int) -> tuple[Head, ...]:

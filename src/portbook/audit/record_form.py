@@ -5,27 +5,29 @@ A form is a text with places for the few values that differ from call to call: t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
 from portbook.canonical import json_bytes
 from portbook.escaping import escaped, escaped_json_bytes
-from portbook.model import CallerContext, Kind
+from portbook.model import Arrival, Call, Caller, CallerContext, Kind
 from portbook.tools.spec import identifier_of
 
-__all__ = ["NO_ROUTE", "RecordForm", "record_form", "shown_json"]
+__all__ = ["NO_ROUTE", "RecordEnd", "RecordForm", "RecordForms", "record_form", "shown_json"]
+
+# The forms that a tool keeps: more sessions than usually call the same tool at the same time.
+_MAX_FORMS: Final = 256
 
 
-class RecordEnd(NamedTuple):
-    """The lines of a record whose ending is known: what is left are times, ids and sizes."""
-
-    envelope: bytes
-    """To be filled with the time, the ids of request, trace and span, the milliseconds, and the sizes."""
-    execution: bytes
-    """To be filled with the time, the ids of trace and request, the milliseconds, and the sizes."""
+# The two lines of a record whose ending is known, as the pieces around what is left: times, ids and sizes.
+# The envelope view has the time, the ids of request, trace and span, the milliseconds and the sizes between
+# its pieces; the execution view the time, the ids of trace and request, the milliseconds and the sizes.
+_Envelope: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
+_Execution: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes]
+RecordEnd: TypeAlias = tuple[_Envelope, _Execution]
 
 
 class RecordForm:
@@ -55,12 +57,52 @@ class RecordForm:
         envelope = (a, b, c, d, e + status + f, g, h, i + error + j)
         a, b, c, d, e, f, g, h, i, j, k = self._execution
         execution = (a, b, c, d + code + e, f + error_class + g + redacted + h, i, j + shown + k)
-        return RecordEnd(_template(envelope), _template(execution))
+        return envelope, execution
+
+
+class RecordForms:
+    """The forms of a tool's records, by what they differ in."""
+
+    __slots__ = ("_kept", "arrival", "caller", "contract", "form", "method")
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str | None, ...], RecordForm] = {}
+        self.arrival: Arrival | None = None
+        """How the last call came in: a client calls the same tool again and again."""
+        self.caller: Caller | None = None
+        self.contract = ""
+        self.method: str | None = ""
+        self.form: RecordForm | None = None
+
+    def __len__(self) -> int:
+        """Return how many are kept."""
+        return len(self._kept)
+
+    def find(self, call: Call, caller: Caller, make: Callable[[], RecordForm]) -> RecordForm:
+        """Return the form of the records of calls like this one, made with the first of them."""
+        arrival, method, contract = call.arrival, call.method, call.contract
+        key = (arrival.transport, arrival.route, method, contract, caller.name, arrival.session)
+        form = self._kept.get(key)
+        if form is None:
+            if len(self._kept) >= _MAX_FORMS:
+                self._kept.clear()
+            form = self._kept[key] = make()
+        self.arrival, self.caller, self.method, self.contract, self.form = (
+            arrival,
+            caller,
+            method,
+            contract,
+            form,
+        )
+        return form
 
 
 # Most calls share their form with others, so each is made once and kept. What a caller says of itself is in
 # it: their number is limited.
 _KEPT: Final = 512
+
+# The form of execution records and intents. A reader takes one without a version for the first.
+RECORD_VERSION: Final = "2"
 
 # The endpoint, domain and method of a tool that calls no API.
 NO_ROUTE: Final = (None, None, None)
@@ -86,6 +128,7 @@ def record_form(
     place: str | None,
     caller: str | None,
     approval: str | None,
+    basis: str | None,
 ) -> RecordForm:
     """Return the form of the records of calls that have all of this in common."""
     identifier = _json_text(None if tool is None else identifier_of(kind, tool))
@@ -119,6 +162,7 @@ def record_form(
         "error": _VALUE,
     }
     about: _Parts = {
+        "record_version": RECORD_VERSION,
         "timestamp": _TEXT,
         "session_id": _safe(session),
         "trace_id": _TEXT,
@@ -134,6 +178,7 @@ def record_form(
         "caller": _json_text(caller),
         "approval_id": _json_text(approval),
         "effect": _json_text(effect),
+        "basis": _json_text(basis),
         "input_bytes": _VALUE,
     }
     how = {**({"output_checked": "false"} if is_unchecked else {}), **confined}

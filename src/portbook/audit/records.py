@@ -9,9 +9,18 @@ the operator asked for them, redacted. A caller's own strings are escaped, so th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast
 
-from portbook.audit.record_form import NO_ROUTE, RecordEnd, RecordForm, record_form, shown_json
+from portbook.audit.basis import Bases
+from portbook.audit.record_form import (
+    NO_ROUTE,
+    RecordEnd,
+    RecordForm,
+    RecordForms,
+    record_form,
+    shown_json,
+)
 from portbook.errors import Ending, Failed, Refused
 from portbook.model import NO_CONTEXT, Call, Caller, Done, IdBytes, JSONObject, Outcome
 from portbook.policy import Decision
@@ -23,11 +32,8 @@ __all__ = ["Trail", "both_views", "intent_view", "without_secrets"]
 # More than an answer has, and still a bound on what one call can write.
 _MAX_VIOLATIONS: Final = 100
 
-# The forms that a tool keeps: more sessions than usually call the same tool at the same time.
-_MAX_FORMS: Final = 256
 
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Trail:
     """The state that a call collects on its way through the stages; the only mutable value there."""
 
@@ -42,9 +48,11 @@ class Trail:
     """The operator's decision, where the call is one."""
     started: float = 0.0
     """When the call started, in ticks of the clock."""
-    forms: dict[tuple[str | None, ...], RecordForm] | None = None
-    """The forms of earlier records that differ only in this: how the call came in, its method, its caller and
-    its session. None where more differs."""
+    forms: RecordForms | None = None
+    """The forms of earlier records that differ only in how the call came in, its method, its caller and its
+    session. None where more differs."""
+    bases: Bases | None = None
+    """What decides on calls of the tool."""
 
 
 def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
@@ -57,11 +65,12 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
     context = call.context
     if context != NO_CONTEXT:
         said = {
-            name: redactor.redact_text(value)
+            name: shown
             for name, value in context._asdict().items()
-            if isinstance(value, str)
+            if isinstance(value, str) and (shown := redactor.redact_text(value)) != value
         }
-        call = replace(call, context=context._replace(**said))
+        if said:
+            call = replace(call, context=context._replace(**said))
     session = call.arrival.session
     if session is not None and (shown := redactor.redact_text(session)) != session:
         call = replace(call, arrival=replace(call.arrival, session=shown))
@@ -79,31 +88,41 @@ def both_views(
     duration_us: int,
     deterministic: bool,
     arguments: JSONObject | None = None,
+    keyed: bytes = b"",
 ) -> tuple[bytes, bytes]:
-    """Return the record of one call, as JSON: as the envelope contract has it, and as the execution log."""
-    form, size = _form_of(call, trail, deterministic), b"0"
-    if isinstance(outcome, Done):
+    """Return the record of one call, as JSON: as the envelope contract has it, and as the execution log.
+
+    `keyed` is the member with the digests under the audit key, where there is one.
+    """
+    forms, form = trail.forms, None
+    if forms is not None and call.arrival is forms.arrival and trail.caller is forms.caller:
+        is_alike = call.context is NO_CONTEXT and trail.approval is None and call.contract is forms.contract
+        form = forms.form if is_alike and call.method == forms.method else None
+    if form is None:
+        form = _form_of(call, trail, deterministic)
+    if type(outcome) is Done:
         size = _DECIMALS[len(outcome.body)]
         end = form.succeeded
-        if trail.is_redacted or arguments is not None:
-            end = form.ended(b"ok", b"200", b"null", b"", _bool(trail.is_redacted), _member_of(arguments))
+        if trail.is_redacted or arguments is not None or keyed:
+            shown = _member_of(arguments) + keyed
+            end = form.ended(b"ok", b"200", b"null", b"", _bool(trail.is_redacted), shown)
     else:
-        end = _failed(form, outcome, trail, arguments)
+        size = b"0"
+        shown = _member_of(arguments) + keyed
+        end = _failed(form, cast("Refused | Failed", outcome), trail, shown)
     request, trace, span = ids
     if call.trace is not None:
         trace = _in_quotes(trace)
     took = _DECIMALS[duration_us // 1000] + _THOUSANDTHS[duration_us % 1000]
     sent = _DECIMALS[call.input_bytes]
+    (a, b, c, d, e, f, g, h), (i, j, k, m, n, o, p) = end
     return (
-        end.envelope % (ts, request, trace, span, took, sent, size),
-        end.execution % (ts, trace, request, took, sent, size),
+        b"".join((a, ts, b, request, c, trace, d, span, e, took, f, sent, g, size, h)),
+        b"".join((i, ts, j, trace, k, request, m, took, n, sent, o, size, p)),
     )
 
 
-def _failed(
-    form: RecordForm, ending: Refused | Failed, trail: Trail, arguments: JSONObject | None
-) -> RecordEnd:
-    shown = _member_of(arguments)
+def _failed(form: RecordForm, ending: Refused | Failed, trail: Trail, shown: bytes) -> RecordEnd:
     if ending.difference is not None:
         shown = b',"difference":%b%b' % (shown_json(ending.difference), shown)
     error_class = b'"error_class":"%b",' % ending.reason.value.encode()
@@ -116,14 +135,20 @@ def _bool(value: bool) -> bytes:
 
 
 def intent_view(
-    call: Call, ids: IdBytes, trail: Trail, *, ts: bytes, arguments: JSONObject | None = None
+    call: Call,
+    ids: IdBytes,
+    trail: Trail,
+    *,
+    ts: bytes,
+    arguments: JSONObject | None = None,
+    keyed: bytes = b"",
 ) -> bytes:
     """Return the intent of a call that is about to run, as JSON, so that a crash leaves a trace of it."""
     request, trace, _ = ids
     if call.trace is not None:
         trace = _in_quotes(trace)
     form = _form_of(call, trail, deterministic=False)
-    return form.intent % (ts, trace, request, _DECIMALS[call.input_bytes], _member_of(arguments))
+    return form.intent % (ts, trace, request, _DECIMALS[call.input_bytes], _member_of(arguments) + keyed)
 
 
 class _Decimals(dict[int, bytes]):
@@ -153,16 +178,10 @@ def _member_of(arguments: JSONObject | None) -> bytes:
 
 def _form_of(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
     """Return the form of the record; that of most calls is kept with their tool."""
-    arrival, forms, caller = call.arrival, trail.forms, trail.caller
+    forms, caller = trail.forms, trail.caller
     if forms is None or caller is None or call.context is not NO_CONTEXT or trail.approval is not None:
         return _made_form(call, trail, deterministic)
-    key = (arrival.transport, arrival.route, call.method, call.contract, caller.name, arrival.session)
-    found = forms.get(key)
-    if found is None:
-        if len(forms) >= _MAX_FORMS:
-            forms.clear()
-        found = forms[key] = _made_form(call, trail, deterministic)
-    return found
+    return forms.find(call, caller, partial(_made_form, call, trail, deterministic))
 
 
 def _made_form(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
@@ -189,6 +208,7 @@ def _made_form(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
         None if decision is None else decision.place,
         None if caller is None else caller.name,
         trail.approval,
+        None if trail.bases is None or decision is None else trail.bases.of(decision),
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether the log of a folder is whole: the chain of each stream, and the calls that have no outcome."""
+"""Whether the log of a folder is whole: the chain of each stream, checkpoints, calls without an outcome."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from portbook.audit.chain import ChainVerdict, Head, verify
+from portbook.audit.chain import ChainVerdict, CoveredHead, Head, verify
+from portbook.audit.checkpoint import CheckpointBody, CheckpointVerdict
 from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
 from portbook.audit.log_reader import (
     Located,
@@ -16,8 +17,9 @@ from portbook.audit.log_reader import (
     stream_folder,
     without_outcome,
 )
+from portbook.stores.checkpoints import CoveredRecords, Segment
 
-__all__ = ["CHAINED_STREAMS", "lost_calls", "proof_data", "verified_streams"]
+__all__ = ["CHAINED_STREAMS", "CoveredLog", "lost_calls", "proof_data", "verified_streams"]
 
 CHAINED_STREAMS: Final = (EXECUTION_STREAM, INTENT_STREAM)
 
@@ -25,16 +27,64 @@ CHAINED_STREAMS: Final = (EXECUTION_STREAM, INTENT_STREAM)
 _MAX_NAMED: Final = 100
 
 
+class CoveredLog:
+    """What checkpoints know of one log."""
+
+    def __init__(self, covered: Iterable[CoveredRecords] = (), log: str | None = None) -> None:
+        """Use what is about the folder `log`, or about all folders, where files of several were collected."""
+        self._heads: dict[str, list[CoveredHead]] = {}
+        self._pruned: dict[str, set[str]] = {}
+        for checkpoint, segments in covered:
+            for each in segments:
+                if log in (None, each.log):
+                    self._add(each, checkpoint.number)
+            body = CheckpointBody.read(checkpoint)
+            for file in () if body is None else body.pruned:
+                if log in (None, file.log):
+                    self._pruned.setdefault(file.stream, set()).add(file.file)
+
+    def _add(self, segment: Segment, checkpoint: int) -> None:
+        head = Head(segment.file, segment.last, segment.head)
+        self._heads.setdefault(segment.stream, []).append(CoveredHead(head, checkpoint))
+
+    def heads_of(self, stream: str) -> list[CoveredHead]:
+        """Return the newest record of each file of a stream, at each checkpoint."""
+        return self._heads.get(stream, [])
+
+    def pruned_of(self, stream: str) -> set[str]:
+        """Return the files of a stream that were removed because `audit.keep` says so."""
+        return self._pruned.get(stream, set())
+
+    def uncovered_in(self, verdicts: Mapping[str, ChainVerdict]) -> int:
+        """Return how many valid records no checkpoint covers."""
+        count = 0
+        for stream, verdict in verdicts.items():
+            last = {head.file: head.seq for head, _ in self.heads_of(stream)}
+            count += sum(max(0, head.seq - last.get(head.file, 0)) for head in verdict.heads)
+        return count
+
+
 def verified_streams(
-    log_dir: Path, keep: int, noted: Iterable[tuple[str, Head]] = ()
+    log_dir: Path,
+    keep: int,
+    noted: Iterable[tuple[str, Head]] = (),
+    covered: CoveredLog | None = None,
 ) -> dict[str, ChainVerdict]:
     """Verify every chained stream; `noted` are records that must still exist, with their stream.
 
+    Read the checkpoints before: records that are written meanwhile are then newer than what these cover.
+
     Raises `OSError` where a file cannot be read.
     """
-    heads = list(noted)
+    heads, known = list(noted), covered or CoveredLog()
     return {
-        stream: _verified(stream_folder(log_dir, stream), keep, [head for of, head in heads if of == stream])
+        stream: verify(
+            {path.name: _opener(path) for path in files_in(stream_folder(log_dir, stream))},
+            keep,
+            [head for of, head in heads if of == stream],
+            known.heads_of(stream),
+            known.pruned_of(stream),
+        )
         for stream in CHAINED_STREAMS
     }
 
@@ -49,17 +99,36 @@ def lost_calls(log_dir: Path) -> list[Located]:
     return [located for located in found if not is_written_to(intents / located.file)][:_MAX_NAMED]
 
 
-def proof_data(verdicts: Mapping[str, ChainVerdict], lost: Iterable[Located]) -> dict[str, Any]:
-    """Return what was found, as JSON."""
+def proof_data(
+    verdicts: Mapping[str, ChainVerdict],
+    lost: Iterable[Located],
+    checkpoints: CheckpointVerdict | None = None,
+    uncovered: int = 0,
+) -> dict[str, Any]:
+    """Return what was found, as JSON; `uncovered` is how many records no checkpoint covers."""
+    is_whole = all(verdict.broken is None for verdict in verdicts.values())
     return {
-        "whole": all(verdict.broken is None for verdict in verdicts.values()),
+        "whole": is_whole and (checkpoints is None or checkpoints.broken is None),
         "streams": [_as_data(stream, verdict) for stream, verdict in verdicts.items()],
+        "checkpoints": None if checkpoints is None else _as_checkpoints(checkpoints, uncovered),
         "unknown": [_as_place(located) for located in lost],
     }
 
 
-def _verified(folder: Path, keep: int, heads: list[Head]) -> ChainVerdict:
-    return verify({path.name: _opener(path) for path in files_in(folder)}, keep, heads)
+def _as_checkpoints(verdict: CheckpointVerdict, uncovered: int) -> dict[str, Any]:
+    broken = verdict.broken
+    return {
+        "whole": broken is None,
+        "checkpoints": verdict.checkpoints,
+        "newest": None if verdict.newest is None else str(verdict.newest),
+        "at": verdict.at,
+        "signed_by": verdict.signed_by,
+        "pruned": verdict.is_pruned,
+        "uncovered": uncovered,
+        "broken": None
+        if broken is None
+        else {"checkpoint": broken.number, "problem": broken.problem, "message": broken.sentence},
+    }
 
 
 def _opener(path: Path) -> Callable[[], Iterator[bytes]]:

@@ -231,6 +231,7 @@ async def _serve(app: App, opening: _Opening) -> None:
         stop_on_signals([door], _signals(), ready.remove)
         with ready:
             click.echo(f"mcp:ready {opening.mode}", err=True)
+            app.start()
             try:
                 await serve_until_done(door, [door])
             finally:

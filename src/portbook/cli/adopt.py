@@ -171,11 +171,7 @@ def _adopt(survey: Survey, report: _Report, *, is_yes: bool, is_dry: bool) -> No
     report.add(survey_data(survey), table_lines(survey.rows, report.width) if survey.rows else ())
     report.add({"adopted": False}, sandbox_lines(survey.rows))
     if not survey.adopted:
-        say(
-            "there is nothing to adopt"
-            if survey.rows
-            else "there is nothing to adopt: no MCP server was found"
-        )
+        say(_nothing_to_adopt(survey))
         report.differences({})
     elif is_dry:
         secrets = survey.secrets()
@@ -185,6 +181,14 @@ def _adopt(survey: Survey, report: _Report, *, is_yes: bool, is_dry: bool) -> No
     else:
         say("nothing was changed")
     report.end()
+
+
+def _nothing_to_adopt(survey: Survey) -> str:
+    if survey.settings.is_file():
+        return "there is nothing new to adopt; `portbook adopt --show` lists what is behind Portbook"
+    return (
+        "there is nothing to adopt" if survey.rows else "there is nothing to adopt: no MCP server was found"
+    )
 
 
 def _is_agreed(survey: Survey) -> bool:
@@ -214,6 +218,7 @@ def _make(survey: Survey, report: _Report) -> None:
         say(f"{client.title} is running: restart it, so that it reads its configuration again")
     report.add({"adopted": True, "changes": found, "restart": [client.name for client in running]}, ())
     _show(survey.folder, survey.withheld(), report)
+    say("`portbook adopt --undo` gives every file back")
 
 
 def _tell_unfinished(changes: list[PlannedChange]) -> None:
@@ -272,6 +277,8 @@ def _undo(folder: Path, report: _Report) -> ExitCode:
         if names
         else "there is nothing to undo"
     )
+    if names and folder.is_dir():
+        say(f"the records of calls stay in {folder}")
     files: list[JSON] = [*sorted(map(str, names))]
     report.add({"files": files, "conflicts": [*conflicts]}, ())
     report.end()

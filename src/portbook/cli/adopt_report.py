@@ -78,19 +78,26 @@ def found_line(found: Sequence[FoundServer], asked: int) -> str:
 
 
 def table_lines(rows: Sequence[ServerRow], width: int | None = None) -> Iterator[str]:
-    """Yield the table of the servers that were found; in a narrow terminal, long cells are cut."""
-    cells = [_HEAD, *(_cells(row) for row in rows)]
+    """Yield the table of the servers that were found.
+
+    In a terminal, whose `width` is known, long cells are cut, and why a server is left is told below the
+    table: in it, the reason would break the rows.
+    """
+    cells = [_HEAD, *(_cells(row, tells_why=width is None) for row in rows)]
     most = _MAX_WIDTH if width is None else max(min(_MAX_WIDTH, width // 4), _LEAST_WIDTH)
     widths = [min(max(len(each[at]) for each in cells), most) for at in range(len(_HEAD) - 1)]
     for each in cells:
-        padded = [_cut(cell, width).ljust(width) for cell, width in zip(each, widths, strict=False)]
+        padded = [_cut(cell, wide).ljust(wide) for cell, wide in zip(each, widths, strict=False)]
         yield "  ".join([*padded, each[-1]]).rstrip()
+    for row in rows:
+        if width is not None and row.left is not None:
+            yield escaped(f"{row.found.name} of {row.found.place.client.title} is left in place: {row.left}")
 
 
-def _cells(row: ServerRow) -> tuple[str, ...]:
+def _cells(row: ServerRow, *, tells_why: bool) -> tuple[str, ...]:
     found, offered = row.found, row.offered
     attacks = sum(verdict.is_quarantined for verdict in row.verdicts.values())
-    notes = [] if row.left is None else [f"left in place: {row.left}"]
+    notes = [] if row.left is None else [f"left in place: {row.left}" if tells_why else "left in place"]
     if attacks:
         notes.append(f"{attacks} with hard findings of the scan: not approved")
     if row.server is not None and row.server.alias != found.name:

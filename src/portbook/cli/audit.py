@@ -1,10 +1,20 @@
-"""`portbook audit`: verify, follow, show and export the execution log."""
+"""`portbook audit`: verify, prove, follow, show and export the execution log."""
 
 from __future__ import annotations
 
 import click
 
-from portbook.cli import audit_export, audit_show, audit_tail, audit_verify
+from portbook.cli import (
+    audit_checkpoints,
+    audit_export,
+    audit_key,
+    audit_match,
+    audit_prove,
+    audit_show,
+    audit_tail,
+    audit_verify,
+    audit_verify_proof,
+)
 from portbook.cli.command_group import CommandGroup
 
 __all__ = ["command"]
@@ -12,8 +22,18 @@ __all__ = ["command"]
 
 @click.group("audit", cls=CommandGroup)
 def command() -> None:
-    """Verify, follow, show and export the execution log."""
+    """Verify, prove, follow, show and export the execution log."""
 
 
-for _module in (audit_verify, audit_tail, audit_show, audit_export):
+for _module in (
+    audit_verify,
+    audit_checkpoints,
+    audit_prove,
+    audit_verify_proof,
+    audit_tail,
+    audit_show,
+    audit_export,
+    audit_key,
+    audit_match,
+):
     command.add_command(_module.verb)

@@ -16,7 +16,7 @@ COLUMNS: Final = (
     *("seq", "prev", "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain"),
     *("method", "agent_step", "attempt", "status_code", "latency_ms", "error_class", "redaction_applied"),
     *("decision", "rule", "caller", "approval_id", "effect", "input_bytes", "output_bytes"),
-    *("arguments", "hash"),
+    *("arguments", "hash", "record_version", "basis"),
 )
 
 # A spreadsheet runs a cell that begins so as a formula; the last four are full-width forms of the first.

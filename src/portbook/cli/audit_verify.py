@@ -7,9 +7,18 @@ from pathlib import Path
 import click
 
 from portbook.audit.chain import ChainVerdict, Head
-from portbook.audit.verified_log import CHAINED_STREAMS, lost_calls, proof_data, verified_streams
+from portbook.audit.checkpoint import CheckpointVerdict, verify_checkpoints
+from portbook.audit.checkpoint_maker import log_name
+from portbook.audit.verified_log import (
+    CHAINED_STREAMS,
+    CoveredLog,
+    lost_calls,
+    proof_data,
+    verified_streams,
+)
 from portbook.cli.audit_formats import in_a_line
 from portbook.cli.audit_options import audit_options, opened_log
+from portbook.cli.checkpoint_options import checkpoint_options, checkpoints_of, marks_of, trusted_keys
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.terminal import claim_stdout, print_data
 from portbook.escaping import escaped
@@ -25,19 +34,42 @@ __all__ = ["verb"]
     multiple=True,
     help="A record that must still exist: the newest one of an earlier verify. Repeatable.",
 )
+@click.option(
+    "--checkpoints",
+    "exported",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="What `audit checkpoints` printed, for files of one or several machines.  [default: the store's]",
+)
+@checkpoint_options
 @audit_options
-def verb(noted: tuple[str, ...], *, log_dir: Path | None, config: Path | None, is_json: bool) -> None:
+def verb(
+    noted: tuple[str, ...],
+    *,
+    exported: Path | None,
+    marks: tuple[str, ...],
+    public_keys: tuple[Path, ...],
+    log_dir: Path | None,
+    config: Path | None,
+    is_json: bool,
+) -> None:
     """Verify that no record was changed, removed or added since it was written; exit with 1 if one was.
 
-    A call whose process died has only an intent on record; it is listed as unknown.
+    Checkpoints show whether records were cut off at the end, and whether a file was removed. A call whose
+    process died has only an intent on record; it is listed as unknown.
     """
-    heads = [_noted(text) for text in noted]
+    heads, known, keys = [_noted(text) for text in noted], marks_of(marks), trusted_keys(public_keys)
     out = claim_stdout()
     with opened_log(config, log_dir) as settings:
-        verdicts = verified_streams(settings.log_dir, settings.keep_runs, heads)
+        covered = checkpoints_of(settings, exported)  # before the records, which grow meanwhile
+        checked = verify_checkpoints(covered, known, keys)
+        log = CoveredLog(covered, None if exported else log_name(settings.log_dir))
+        verdicts = verified_streams(settings.log_dir, settings.keep_runs, heads, log)
         lost = lost_calls(settings.log_dir)
-    data = proof_data(verdicts, lost)
+    uncovered = log.uncovered_in(verdicts)
+    data = proof_data(verdicts, lost, checked, uncovered)
     words = [_in_words(stream, verdict) for stream, verdict in verdicts.items()]
+    words.append(_of_checkpoints(checked, uncovered))
     words += [f"unknown: {in_a_line(located.record)}" for located in lost]
     print_data(data, words, out, is_json=is_json)
     if not data["whole"]:
@@ -62,6 +94,16 @@ def _in_words(stream: str, verdict: ChainVerdict) -> str:
     cut = f"; {_count(len(verdict.cut), 'file')} cut by a kill" if verdict.cut else ""
     head = f"; newest {stream}/{escaped(str(verdict.head), 512)}" if verdict.head else ""
     return f"{stream}: whole: {counts}{pruned}{cut}{head}"
+
+
+def _of_checkpoints(verdict: CheckpointVerdict, uncovered: int) -> str:
+    if broken := verdict.broken:
+        return f"checkpoints: broken: checkpoint {broken.number} {broken.sentence} ({broken.problem})"
+    if verdict.newest is None:
+        return "checkpoints: none; nothing but the chain vouches for the newest records"
+    signed = f"; signed by {escaped(verdict.signed_by)}" if verdict.signed_by else ""
+    rest = f"; {_count(uncovered, 'record')} not covered" if uncovered else ""
+    return f"checkpoints: whole: newest {verdict.newest} at {verdict.at}{signed}{rest}"
 
 
 def _count(number: int, noun: str) -> str:

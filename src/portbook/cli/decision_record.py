@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from portbook.access.callers import OPERATOR
+from portbook.app.usable_settings import signer_of
+from portbook.audit.checkpoint_maker import CheckpointMaker
 from portbook.audit.journal import Journal
 from portbook.audit.records import Trail, both_views
-from portbook.clock import SystemClock
+from portbook.clock import Clock, SystemClock
 from portbook.ids import RandomIds
 from portbook.model import Arrival, Call, CallerContext, Done
 from portbook.settings import Settings
+from portbook.stores.checkpoints import CheckpointStore
+from portbook.stores.sqlite import Store
 
 __all__ = ["note_decision"]
 
@@ -26,6 +30,32 @@ def note_decision(settings: Settings, approval_id: str, decision: str) -> None:
     done, ts = Done(b"null"), clock.now()
     journal = Journal(settings.log_dir, started=ts, run=ids[0][:8].decode(), keep=settings.keep_runs)
     try:
+        journal.collect()
         journal.write(*both_views(call, done, ids, trail, ts.encode(), 0, deterministic=False))
+        if settings.checkpoint_s:
+            _cover(journal, settings, clock)
     finally:
         journal.close()
+
+
+def _cover(journal: Journal, settings: Settings, clock: Clock) -> None:
+    """Cover the record by a checkpoint.
+
+    Raises `OSError` where that cannot be stored.
+    """
+    store = Store(settings.store_path)
+    try:
+        maker = CheckpointMaker(
+            journal,
+            CheckpointStore(store),
+            settings.log_dir,
+            clock,
+            lambda: signer_of(settings),
+            settings.checkpoint_s,
+        )
+        maker.collect()
+        covered = maker.cover(is_last=True)
+        if covered is not None:
+            maker.settle(covered)
+    finally:
+        store.close()

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -21,7 +21,6 @@ from portbook.audit.log_writer import NoSink
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
 from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
-from portbook.cli.reload import reload_rules
 from portbook.cli.served_counts import served_counts
 from portbook.cli.stop_signals import Door, stop_on_signals
 from portbook.cli.terminal import say, stop_with
@@ -35,6 +34,10 @@ if TYPE_CHECKING:
     from portbook.cli.inherited_socket import Inherited
 
 __all__ = ["command", "serve_until_done"]
+
+# How many new objects the collector lets come together before it looks for cycles among them. A batch of
+# calls holds a thousand until it is answered: with Python's 700, it would look at every batch in vain.
+_YOUNG: Final = 10_000
 
 
 @click.command("serve")
@@ -148,6 +151,7 @@ async def _serve(
         say(_invitation(app, http_door))
     # What is there now stays. The collector need not look at it again, however many tools there are.
     gc.freeze()
+    gc.set_threshold(_YOUNG)
     gc.enable()
     app.start()
     try:
@@ -185,6 +189,7 @@ async def _serve_reloading(
         lambda new: _heed_signals(new, [door], load, None),
     )
     _heed_signals(app, [door], load, None)
+    gc.set_threshold(_YOUNG)
     gc.enable()  # without a freeze: what is replaced should go
     app.start()
     reloading.start()
@@ -210,7 +215,13 @@ def _heed_signals(
     reload_certificate: Callable[[], None] | None,
 ) -> None:
     stop_on_signals(doors, before=app.approvals.stop_waiting)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load, reload_certificate)
+
+    def reload() -> None:
+        from portbook.cli.reload import reload_rules  # late: few servers are ever told to
+
+        reload_rules(app, load, reload_certificate)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
 async def serve_until_done(door: Door, doors: list[Door]) -> None:

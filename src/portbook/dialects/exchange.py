@@ -44,17 +44,16 @@ __all__ = [
 class Exchange:
     """One message: the call that it is, and how its outcome is written."""
 
-    __slots__ = ("call",)
-
-    handler: Callable[[Caller], JSON] | None = None
-    """Set where the request is about the boundary itself: it answers, and no tool is resolved."""
-    act: Callable[[], Awaitable[JSON]] | None = None
-    """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
-    report: DraftReport | None = None
-    """Reports progress to the caller, where it asked for it."""
+    __slots__ = ("act", "call", "handler", "report")
 
     def __init__(self, call: Call) -> None:
         self.call = call
+        self.handler: Callable[[Caller], JSON] | None = None
+        """Set where the request is about the boundary itself: it answers, and no tool is resolved."""
+        self.act: Callable[[], Awaitable[JSON]] | None = None
+        """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
+        self.report: DraftReport | None = None
+        """Reports progress to the caller, where it asked for it."""
 
     @property
     def resumption(self) -> Resumption | None:
@@ -113,7 +112,7 @@ class Exchange:
 class BoundaryQuestion(Exchange):
     """A request about the boundary itself."""
 
-    __slots__ = ("handler",)
+    __slots__ = ()
 
     def __init__(self, call: Call, handler: Callable[[Caller], JSON]) -> None:
         super().__init__(call)
@@ -123,7 +122,7 @@ class BoundaryQuestion(Exchange):
 class OperatorAction(Exchange):
     """An operator's decision on an approval."""
 
-    __slots__ = ("act",)
+    __slots__ = ()
 
     def __init__(self, call: Call, act: Callable[[], Awaitable[JSON]]) -> None:
         super().__init__(call)
@@ -141,7 +140,7 @@ class Listener(Client, Protocol):
 class HeardExchange(Exchange):
     """A call that did not come as a message, and whose reports somebody hears."""
 
-    __slots__ = ("_listener", "report")
+    __slots__ = ("_listener",)
 
     def __init__(self, call: Call, listener: Listener) -> None:
         super().__init__(call)

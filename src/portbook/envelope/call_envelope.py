@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from portbook.canonical import NotJSON, digest
 from portbook.envelope.controls import CONTROLS, Controls, Default, read_controls
 from portbook.errors import Ending
 from portbook.model import JSON, EnvelopeRequest, JSONObject
@@ -41,7 +40,7 @@ class KnownRun(NamedTuple):
 class CallEnvelopes:
     """Wraps outcomes of calls in envelopes, where the caller or the settings ask for it."""
 
-    __slots__ = ("_default", "_digests", "is_default", "signer")
+    __slots__ = ("_default", "is_default", "signer")
 
     def __init__(self, default: Default = "off", signer: Signer | None = None) -> None:
         """Use `default` for callers that ask for nothing, and `signer` to sign records, if given."""
@@ -50,7 +49,6 @@ class CallEnvelopes:
         """Whether a caller that asks for nothing gets an envelope."""
         self.signer = signer
         """Signs records of provenance; None where they are not signed."""
-        self._digests: dict[str, tuple[str | None, ...]] = {}
 
     def controls_of(self, wish: EnvelopeRequest | None) -> Controls | None:
         """Return the controls of the envelope, or None where no envelope is wanted."""
@@ -81,7 +79,7 @@ class CallEnvelopes:
             redacted = Problem(REDACTED, "Secrets were redacted in what this call returned or reported.")
             controls = replace(controls, warnings=(*controls.warnings, redacted))
         wish = wish or EnvelopeRequest()
-        definition, input_schema, output_schema = self._digests_of(known.tool)
+        definition, input_schema, output_schema = known.tool.digests
         subject = Subject(
             tool=known.tool.spec.name,
             version="unknown" if definition is None else f"sha256:{definition[:_VERSION_DIGITS]}",
@@ -101,20 +99,6 @@ class CallEnvelopes:
         )
         return enclose(outcome, controls, subject, self.signer)
 
-    def _digests_of(self, tool: Tool) -> tuple[str | None, ...]:
-        if tool.digest not in self._digests:
-            spec = tool.spec
-            parts = (spec.definition(), spec.input_schema, spec.output_schema)
-            self._digests[tool.digest] = tuple(_digest(part) for part in parts)
-        return self._digests[tool.digest]
-
 
 def _asks(meta: JSON) -> bool:
     return isinstance(meta, dict) and not CONTROLS.isdisjoint(meta)
-
-
-def _digest(value: JSON) -> str | None:
-    try:
-        return digest(value)
-    except NotJSON:  # a number that RFC 8785 would round: no digest is better than a wrong one
-        return None

@@ -32,7 +32,7 @@ CONTROLS: Final = frozenset({"capture_provenance", "capture_artifacts", "provena
 _MAX_RUN_ID: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Controls:
     """The controls of an envelope."""
 

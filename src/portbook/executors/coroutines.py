@@ -8,21 +8,24 @@ taken at once, and most coroutines take no second: then the task is kept for the
 from __future__ import annotations
 
 import asyncio
+import types
 from asyncio import get_running_loop
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from portbook.errors import Failed, Reason
 from portbook.exception_place import ToolExit
-from portbook.executors.eager_task import swap_current_task
-from portbook.executors.reusable_task import ReusableTask
-from portbook.model import InputNeeded
+from portbook.executors.eager_task import current_task_of, enter_task, leave_task, start_now
+from portbook.model import NOBODY, InputNeeded, JSONObject, Run, Start
 
 __all__ = ["Coroutines"]
 
 # More coroutines than this never take their first step inside each other.
 _MAX_IDLE: Final = 4
+
+# Of the tasks of tools: a number of its own for each would cost more than the rest of making one.
+_NAME: Final = "portbook-tool"
 
 
 class Coroutines:
@@ -30,55 +33,68 @@ class Coroutines:
 
     def __init__(self) -> None:
         self._strays: set[asyncio.Task[Any]] = set()
-        self._idle: list[ReusableTask] = []
+        self._idle: list[_ReusableTask] = []
 
     @property
     def has_strays(self) -> bool:
         """Return whether an abandoned coroutine still runs, because it ignores cancellation."""
         return bool(self._strays)
 
-    def run(
+    def starter(
         self,
-        coroutine: Coroutine[Any, Any, Any],
-        timeout_s: float,
-        is_waiting: Callable[[], bool] | None = None,
-    ) -> Any | Coroutine[Any, Any, Any]:
-        """Return the result of `coroutine`, or a coroutine that waits for it.
+        begin: Callable[[JSONObject], Coroutine[Any, Any, Any]],
+        begin_within: Callable[[Run, JSONObject], Coroutine[Any, Any, Any]] | None = None,
+        is_waiting: Callable[[Run], bool] | None = None,
+    ) -> Start:
+        """Return what runs the coroutines that `begin` returns: their result, or what waits for it.
 
-        The deadline is suspended while it `is_waiting` for its caller.
+        With `begin_within`, the run of the call is an argument, too. The deadline is suspended while the
+        coroutine `is_waiting` for its caller.
 
-        Raises `Failed` where it does not end in time, and any exception of the coroutine.
+        It raises `Failed` where a coroutine does not end in time, and any exception of it.
         """
-        loop, idle = get_running_loop(), self._idle
-        reusable = idle.pop() if idle else None
-        # Its last coroutine may have changed its context: then it is not used again.
-        if reusable is None or reusable.loop is not loop or not _is_same(reusable.context, copy_context()):
-            reusable = ReusableTask(loop)
-        # The first step, as if the task took it. Here, because each function that a StopIteration passes
-        # through costs as much as the rest of this one.
-        around = swap_current_task(loop, reusable.task)
-        try:
-            waiting_for = reusable.context.run(coroutine.send, None)
-        except StopIteration as ended:
+        idle = self._idle
+
+        def start(arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
+            coroutine = begin(arguments) if begin_within is None else begin_within(run, arguments)
+            loop = get_running_loop()
+            reusable = idle.pop() if idle else None
+            if reusable is None or reusable.loop is not loop or not _is_unchanged(reusable.context):
+                reusable = _ReusableTask(loop)
+            # The first step, as if the task took it.
+            around = current_task_of(loop)
+            enter_task(loop, reusable.task)
+            try:
+                waiting_for = reusable.context.run(reusable.step, coroutine)
+            except (Exception, InputNeeded):
+                raise
+            except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
+                raise ToolExit(error) from None
+            finally:
+                if around is None:
+                    leave_task(loop)
+                else:
+                    enter_task(loop, around)
+            if waiting_for is not reusable:
+                return self._wait(reusable.run_on(waiting_for), run, is_waiting)
             if reusable.task.cancelling():
-                raise ToolExit(asyncio.CancelledError()) from None
+                raise ToolExit(asyncio.CancelledError())
+            result, reusable.result = reusable.result, None
             if len(idle) < _MAX_IDLE:
                 idle.append(reusable)
-            return ended.value
-        except (Exception, InputNeeded):
-            raise
-        except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
-            raise ToolExit(error) from None
-        finally:
-            swap_current_task(loop, around)
-        return self._wait(reusable.run_on(coroutine, waiting_for), timeout_s, is_waiting)
+            return result
 
-    async def _wait(
-        self, task: asyncio.Task[Any], timeout_s: float, is_waiting: Callable[[], bool] | None
-    ) -> Any:
+        return start
+
+    def run(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float) -> Any | Coroutine[Any, Any, Any]:
+        """Run a single coroutine."""
+        return self.starter(lambda _: coroutine)({}, Run(round(timeout_s * 1000), NOBODY))
+
+    async def _wait(self, task: asyncio.Task[Any], run: Run, is_waiting: Callable[[Run], bool] | None) -> Any:
+        timeout_s = run.timeout_ms / 1000
         try:
             await asyncio.wait((task,), timeout=timeout_s)
-            while not task.done() and is_waiting is not None and is_waiting():
+            while not task.done() and is_waiting is not None and is_waiting(run):
                 await asyncio.wait((task,), timeout=timeout_s)
         finally:
             if not task.done():
@@ -104,9 +120,110 @@ class Coroutines:
             task.exception()  # retrieved, so that the loop does not log it
 
 
-def _is_same(one: Context, other: Context) -> bool:
-    """Return whether two contexts hold the same: one step nearly always, as they share their parts."""
+def _is_unchanged(context: Context) -> bool:
+    """Return whether a context holds what the one around it does: its last coroutine may have changed it.
+
+    One step nearly always, as they share their parts.
+    """
     try:
-        return one == other
+        return context == copy_context()
     except Exception:  # noqa: BLE001 - a value that cannot be compared was changed
         return False
+
+
+class _ReusableTask:
+    """A task that is there before the coroutine which it runs, and the context that both have.
+
+    It waits until a coroutine has taken its first step in its place, and then takes the further ones.
+    """
+
+    __slots__ = (
+        "_has_coroutine",
+        "_has_waited",
+        "_steps",
+        "_waiting_for",
+        "context",
+        "loop",
+        "result",
+        "step",
+        "task",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.context = copy_context()
+        self._has_waited: asyncio.Future[None] = loop.create_future()
+        self._has_coroutine = False
+        self._waiting_for: Any = None
+        self.result: Any = None
+        """What the last coroutine returned, until it is taken."""
+        self._steps = cast("Generator[Any, Any, Any]", _steps_of(self))
+        self.step: Callable[[Any], Any] = self._steps.send
+        """Takes the first step of the coroutine that it is given, and returns what that waits for; or this
+        object, where it has ended. A coroutine that is stepped by itself would end with an exception, at
+        three times the cost."""
+        self.step(None)
+        self.task: Any = start_now(self._run(), _NAME, self.context)
+        self._log_if_lost(is_in_use=False)
+
+    def run_on(self, waiting_for: Any) -> asyncio.Task[Any]:
+        """Return the task, which takes all further steps of the coroutine that took its first."""
+        self._has_coroutine, self._waiting_for = True, waiting_for
+        if not self._has_waited.done():  # it is, where the coroutine has cancelled its task
+            self._has_waited.set_result(None)
+        self._log_if_lost(is_in_use=True)
+        return self.task
+
+    def _log_if_lost(self, *, is_in_use: bool) -> None:
+        # A loop reports a task that is dropped before its end; that of an idle one may be.
+        self.task._log_destroy_pending = is_in_use  # noqa: SLF001 - asyncio's own way to say so
+
+    async def _run(self) -> Any:
+        try:
+            return await _FurtherSteps(self)
+        except (SystemExit, KeyboardInterrupt) as error:  # a task would let these end the whole process
+            raise ToolExit(error) from None
+
+    def further_steps(self) -> Generator[Any, Any, Any]:
+        """Wait for the first step of a coroutine, then take the others; return its result."""
+        thrown: BaseException | None = None
+        try:
+            yield from self._has_waited
+        except BaseException as error:  # noqa: BLE001 - a cancellation, passed into the coroutine
+            thrown = error
+        waiting_for, steps = self._waiting_for, self._steps
+        if not self._has_coroutine:  # the loop ends, and no coroutine came
+            raise thrown or asyncio.CancelledError
+        while waiting_for is not self:
+            if thrown is None:
+                try:
+                    sent = yield waiting_for
+                except BaseException as error:  # noqa: BLE001 - as above
+                    thrown = error
+                else:
+                    waiting_for = steps.send(sent)
+                    continue
+            error, thrown = thrown, None
+            waiting_for = steps.throw(error)
+        steps.close()  # it holds this object, which holds it
+        return self.result
+
+
+@types.coroutine
+def _steps_of(reusable: _ReusableTask) -> Generator[Any, Any, Any]:
+    """Take the steps of one coroutine after the other; yield `reusable` at the end of each."""
+    coroutine = yield
+    while True:
+        reusable.result = yield from coroutine
+        del coroutine
+        coroutine = yield reusable
+
+
+class _FurtherSteps:
+    __slots__ = ("_reusable",)
+
+    def __init__(self, reusable: _ReusableTask) -> None:
+        self._reusable = reusable
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._reusable.further_steps()

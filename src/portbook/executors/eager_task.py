@@ -12,17 +12,25 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeAlias, TypeVar
 
-__all__ = ["start_now", "swap_current_task"]
+__all__ = ["current_task_of", "enter_task", "leave_task", "start_now"]
 
 T = TypeVar("T")
 
 _AnyTask: TypeAlias = "asyncio.Task[Any]"
-_Swap: TypeAlias = "Callable[[asyncio.AbstractEventLoop, _AnyTask | None], _AnyTask | None]"
+_Find: TypeAlias = "Callable[[asyncio.AbstractEventLoop], _AnyTask | None]"
+_Enter: TypeAlias = "Callable[[asyncio.AbstractEventLoop, _AnyTask], object]"
+_Leave: TypeAlias = "Callable[[asyncio.AbstractEventLoop], object]"
 
 
 if sys.version_info >= (3, 12):
-    # Makes a task the current one of a loop, or none; returns the one that was.
-    swap_current_task: Final[_Swap] = vars(asyncio.tasks)["_swap_current_task"]
+    _swap: Final[Callable[..., Any]] = vars(asyncio.tasks)["_swap_current_task"]
+    # Find the current task of a loop; make a task the current one; make none the current one.
+    current_task_of: Final[_Find] = asyncio.current_task
+    enter_task: Final[_Enter] = _swap
+
+    def leave_task(loop: asyncio.AbstractEventLoop) -> None:
+        """Make no task the current one of a loop."""
+        _swap(loop, None)
 
     def start_now(
         coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
@@ -33,13 +41,9 @@ if sys.version_info >= (3, 12):
 
 else:
     _current_tasks: Final[dict[Any, Any]] = vars(asyncio.tasks)["_current_tasks"]  # what `current_task` reads
-
-    def swap_current_task(loop: asyncio.AbstractEventLoop, task: _AnyTask | None) -> _AnyTask | None:
-        """Make a task the current one of a loop, or none; return the one that was."""
-        around = _current_tasks.pop(loop, None)
-        if task is not None:
-            _current_tasks[loop] = task
-        return around
+    current_task_of: Final[_Find] = _current_tasks.get
+    enter_task: Final[_Enter] = _current_tasks.__setitem__
+    leave_task: Final[_Leave] = _current_tasks.__delitem__
 
     def start_now(
         coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
@@ -62,9 +66,10 @@ else:
             task: asyncio.Task[T] = asyncio.Task(coroutine, loop=loop, name=name, context=context)
         finally:
             del loop.call_soon
-        around = swap_current_task(loop, None)
+        around = _current_tasks.pop(loop, None)
         try:
             context.run(steps[0])
         finally:
-            swap_current_task(loop, around)
+            if around is not None:
+                enter_task(loop, around)
         return task

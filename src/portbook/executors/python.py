@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from portbook.exception_place import ToolExit
 from portbook.executors.coroutines import Coroutines
@@ -16,6 +16,7 @@ from portbook.tools.context import running
 __all__ = ["PythonExecutor"]
 
 _Function: TypeAlias = Callable[[JSONObject], Any]
+_Begin: TypeAlias = Callable[[JSONObject], Coroutine[Any, Any, Any]]
 
 
 class PythonExecutor:
@@ -40,24 +41,13 @@ class PythonExecutor:
         assert function is not None
         takes_context = spec.takes_context
         if spec.is_async:
-            return self._in_task(function, takes_context=takes_context)
+            within = partial(_within, function) if takes_context else None
+            return self._tasks.starter(cast("_Begin", function), within, _is_waiting)
         if spec.is_inline:
             return _inline(function, takes_context=takes_context)
         return self._in_thread(function, takes_context=takes_context)
 
     # Functions, and not partial ones: Python calls those in half the steps.
-
-    def _in_task(self, function: _Function, *, takes_context: bool) -> Start:
-        run_task = self._tasks.run
-
-        def start(arguments: JSONObject, run: Run) -> Any:
-            return run_task(function(arguments), run.timeout_ms / 1000)
-
-        def start_with_context(arguments: JSONObject, run: Run) -> Any:
-            within = _within(run, function, arguments)
-            return run_task(within, run.timeout_ms / 1000, partial(_is_waiting, run))
-
-        return start_with_context if takes_context else start
 
     def _in_thread(self, function: _Function, *, takes_context: bool) -> Start:
         run_in_thread = self._workers.run
@@ -94,7 +84,7 @@ def _with_context(function: _Function, run: Run) -> _Function:
     return wrapped
 
 
-async def _within(run: Run, function: _Function, arguments: JSONObject) -> Any:
+async def _within(function: _Function, run: Run, arguments: JSONObject) -> Any:
     running.set(run)  # in the context of the task, which ends with it
     return await function(arguments)
 

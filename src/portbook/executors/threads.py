@@ -30,6 +30,9 @@ _MAX_ABANDONED: Final = 64
 # A longer queue could not be served before the deadlines of its calls.
 _MAX_OUTSTANDING: Final = 4096
 
+# Results that one turn of the loop takes: a large one takes a while to check, and others wait for the loop.
+_MAX_AT_ONCE: Final = 8
+
 
 class _ThreadJob:
     """One function to run, and the two tokens that decide its races."""
@@ -70,8 +73,10 @@ class _Inbox:
 
     def _empty(self) -> None:
         self._wake.append(None)  # first: what comes from now on is either seen below, or wakes the loop again
-        while self._ended:
+        for _ in range(min(len(self._ended), _MAX_AT_ONCE)):
             self._finish(*self._ended.popleft())
+        if self._ended and _take(self._wake):
+            self.loop.call_soon(self._empty)
 
 
 def _take(token: list[None]) -> bool:

@@ -6,7 +6,7 @@ concurrently, except that everything after an `initialize` waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -18,6 +18,7 @@ from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.client_subscriptions import ClientSubscriptions
 from portbook.mcp.clients import LiveClient
 from portbook.mcp.connection_parts import Parts, Servers
+from portbook.mcp.dialect import ServedMethod
 from portbook.mcp.exchange import ClientLink, McpExchange
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.heeded_notifications import take_notification
@@ -32,7 +33,7 @@ from portbook.protocol.session import Session
 from portbook.stages.state import CallState
 from portbook.wire.jsonrpc import NO_ID, Id, nobody_waits, not_an_object, read_id, result_frame
 from portbook.wire.lines import OVERSIZE, Frame
-from portbook.wire.parsing import parse
+from portbook.wire.parsing import parse_tight
 
 if TYPE_CHECKING:
     from portbook.mcp.batches import Batches
@@ -73,6 +74,8 @@ class McpConnection:
         self._speaks_mcp = is_official or session is not None
         """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
         self.session = session or Session()
+        self._methods: Mapping[str, ServedMethod] = {}
+        """The methods of the session's revision that were served before."""
         self._running: set[Key] = set()
         self._asset_tools = parts.asset_tools
         self._servers = parts.servers
@@ -80,6 +83,7 @@ class McpConnection:
         self._client_requests = ClientRequests(parts.official.notifications, emit)
         self._link = ClientLink(self.session, self._client_requests, emit)
         self._subscriptions = ClientSubscriptions(parts, self.session, arrival, emit)
+        self._find_methods()
 
     def receive(
         self,
@@ -102,14 +106,15 @@ class McpConnection:
         if frame is OVERSIZE:
             return Work(self._refuse(b"", Refused(Reason.FRAME_TOO_LARGE), arrival))
         try:
-            message = parse(frame)
+            message, is_tight = parse_tight(frame)
         except Refused as refusal:
             return Work(self._refuse(frame, refusal, arrival))
         link = self._link
         if emit is not None or let_go is not None or not reaches_client:
             link = ClientLink(self.session, self._client_requests, emit or self._emit, let_go, reaches_client)
         if type(message) is dict:
-            return self._receive_one(message, read_id(message, frame), arrival, link)
+            identifier, tight_bytes = read_id(message, frame), len(frame) if is_tight else 0
+            return self._receive_one(message, identifier, arrival, link, tight_bytes)
         revision = self.session.revision
         if isinstance(message, list) and revision is not None and revision.has_batches:
             return Work(self._opened_batches().answer(message, arrival, link), Order.AT_ONCE)
@@ -123,6 +128,7 @@ class McpConnection:
         self._asset_tools = parts.asset_tools
         self._servers = parts.servers
         self._subscriptions.move_to(parts)
+        self._find_methods()
 
     def close(self) -> None:
         """End everything that waits for the client: it has disconnected."""
@@ -130,9 +136,12 @@ class McpConnection:
         self._subscriptions.close()
 
     def _receive_one(
-        self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
+        self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink, tight_bytes: int = 0
     ) -> CallState | Work:
-        if not self._is_official:
+        method, params = message.get("method"), message.get("params")
+        served = self._methods.get(method) if type(method) is str else None
+        # A method that was served before is MCP, whatever else the message says but `tool`.
+        if (served is None or (type(params) is dict and "tool" in params)) and not self._is_official:
             chosen = choose_dialect(message, self._asset_tools, self.session.revision is not None)
             if chosen is not _MCP:
                 begun = self._parts.answer_alone(message, identifier, arrival, chosen)
@@ -145,13 +154,20 @@ class McpConnection:
         if "method" not in message and self._client_requests.settle(message):
             return Work(_nothing())
         try:
-            exchange = self._official.read(message, identifier, arrival, link)
+            exchange = self._official.read(
+                message, method, params, served, identifier, arrival, link, tight_bytes
+            )
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
         flaw, key = exchange.call.flaw, message.get("id")
         if flaw is None and key is not None:
-            return self._take_request(exchange, cast("Key", key))  # as the schema requires
+            key = cast("Key", key)  # as the schema requires
+            # Nothing is asked of a call beside which none runs, in a revision that has no tasks of its own.
+            is_plain = exchange.handler is None and exchange.revision.has_handshake
+            if self._running or not is_plain or "task" in exchange.params:
+                return self._take_request(exchange, key)
+            return self._answer(exchange, key)
         if flaw is not None and self._is_unclaimed(message):
             exchange.call = unread(message, arrival, flaw)
         if nobody_waits(message):
@@ -256,7 +272,12 @@ class McpConnection:
     def _agree(self, exchange: McpExchange) -> None:
         capabilities = exchange.params.get("capabilities")
         self.session.agree(exchange.revision, capabilities if isinstance(capabilities, dict) else {})
+        self._find_methods()
         self._subscriptions.begin()
+
+    def _find_methods(self) -> None:
+        if self.session.revision is not None:
+            self._methods = self._official.methods_of(self.session.revision)
 
     async def _answer_subscription(self, exchange: McpExchange, key: Key) -> Answer:
         self._start(key)

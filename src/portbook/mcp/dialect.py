@@ -12,8 +12,8 @@ A message is checked in this order, and the first failure decides:
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -33,6 +33,8 @@ from portbook.model import (
     NO_WISH,
     Arrival,
     Call,
+    Caller,
+    CallerContext,
     EnvelopeRequest,
     JSONObject,
     Kind,
@@ -44,13 +46,14 @@ from portbook.protocol.methods import Sender, method_of
 from portbook.protocol.negotiation import META_REVISION, revision_of
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import Id, refuse_structure
 from portbook.wire.trace_context import trace_of
 
-__all__ = ["McpDialect", "Mode"]
+__all__ = ["McpDialect", "Mode", "ServedMethod"]
 
 _NO_META: Final[JSONObject] = {}  # never written to
 
@@ -72,9 +75,28 @@ _GOVERNED: Final[dict[str, Kind]] = {
 _ROUNDS: Final = frozenset({"tool", "resource", "prompt"})
 _CARRY: Final = frozenset({"inputResponses", "requestState"})
 
+# The members of a request with params, and those of the params of most calls. The bytes around the id, the
+# name and the arguments of such a call: where it is written as we write JSON, all others are arguments.
+_MEMBERS: Final = 4
+_NAME_AND_ARGUMENTS: Final = 2
+_AROUND: Final = len(b'{"jsonrpc":"2.0","id":,"method":"tools/call","params":{"name":"","arguments":}}')
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _ServedMethod:
+
+class _Claims(NamedTuple):
+    """What a request says beside its call."""
+
+    context: CallerContext
+    trace: str | None
+    approval: str | None
+    wait_ms: int
+    wish: EnvelopeRequest | None
+    carried: Carried | None
+    """What it carries from earlier rounds."""
+    flaw: Refused | None
+    """What is wrong with it."""
+
+
+class ServedMethod(NamedTuple):
     """What this server does with a method of a revision; the same for every message of it."""
 
     allows: Callable[[JSONObject], bool] = lambda _: True
@@ -82,6 +104,8 @@ class _ServedMethod:
     is_sound: Callable[[JSONObject], bool] = lambda _: False
     """Returns whether a message without `_meta` and headers has no flaw, for certain: the official schema of
     its method allows it, and nothing is asked of it beyond that."""
+    kind: Kind | None = None
+    """What the method runs, if anything."""
     is_notification: bool = False
     is_extension: bool = False
     """Whether an extension defines the method, and not the revision."""
@@ -111,21 +135,35 @@ class McpDialect:
         handlers = Handlers(catalog, results.is_listable, desk, about or About())
         self._handlers, self._of_tasks = handlers.handlers, handlers.of_tasks
         self.notifications = Notifications(validator, outgoing, warn)
-        self._served: dict[tuple[str, str], _ServedMethod] = {}
+        self._served: defaultdict[str, dict[str, ServedMethod]] = defaultdict(dict)
         self._parts = McpParts(results, states, self.notifications)
 
-    def read(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> McpExchange:
-        """Return the message as an exchange; if a check fails, its call has that flaw."""
-        method, params = message.get("method"), message.get("params")
-        if type(method) is not str:
-            method = ""
+    def methods_of(self, revision: Revision) -> Mapping[str, ServedMethod]:
+        """Return the methods of a revision that were served before, by their names; it grows."""
+        return self._served[revision.name]
+
+    def read(
+        self,
+        message: JSONObject,
+        method: JSON,
+        params: JSON,
+        served: ServedMethod | None,
+        identifier: Id,
+        arrival: Arrival,
+        link: ClientLink,
+        tight_bytes: int = 0,
+    ) -> McpExchange:
+        """Return the message as an exchange; if a check fails, its call has that flaw.
+
+        `served` is its method, where that was served before, and `tight_bytes` its length, where it was
+        written as we write JSON.
+        """
+        headers, flaw, meta, revision = arrival.headers, None, _NO_META, link.session.revision
+        method = method if type(method) is str else ""
         if type(params) is not dict:
             params = {}
-        meta = params.get("_meta")
-        if type(meta) is not dict:
-            meta = _NO_META
-        revision, headers, flaw = link.session.revision, arrival.headers, None
-        served = None if revision is None else self._served.get((revision.name, method))
+        elif "_meta" in params and type(given := params["_meta"]) is dict:
+            meta = given
         # Of a valid message nothing else is asked; where it may be flawed, the ladder finds the first flaw.
         if (
             revision is None
@@ -134,13 +172,90 @@ class McpDialect:
             or (headers is not None and headers.get(VERSION) != revision.name)
             or identifier.problem is not None
             or not served.is_sound(message)
-            or "result" in message
-            or "error" in message
+            or (len(message) != _MEMBERS and ("result" in message or "error" in message))
+            or (not params and "params" not in message)
         ):
-            revision, flaw = self._examine(message, method, meta, identifier, link.session, headers)
-            if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
-                identifier = _UNUSABLE  # an answer may not repeat an invalid id
-        return self._exchange(method, params, meta, revision, identifier, arrival, flaw, link)
+            revision, flaw, identifier = self._examine(message, method, meta, identifier, link, headers)
+        kind = _GOVERNED.get(method) if served is None else served.kind
+        name, arguments = params.get("name"), params.get("arguments")
+        tool = self._by_any_name.get(name) if kind == "tool" and type(name) is str else None
+        if tool is not None and type(arguments) is dict:
+            called = tool.spec.name
+        else:
+            (called, arguments), tight_bytes = self._named(kind, params), 0
+        is_usual = len(params) == _NAME_AND_ARGUMENTS and len(message) == _MEMBERS
+        if tight_bytes and is_usual and flaw is None and called is not None and called == name:
+            size = tight_bytes - _AROUND - len(identifier.token) - len(called)
+        else:
+            size = 0 if kind is None else len(rewritten_bytes(arguments))
+        if kind == "tool" and called is not None and called != name:
+            params = {**params, "name": called}  # the same call, whichever of its names the tool is called by
+        if meta or arrival.traceparent or not revision.has_handshake:
+            context, trace, approval, wait_ms, wish, carried, flaw = self._claims(
+                meta, arrival, revision, flaw, params, (kind, method, called, arguments)
+            )
+        else:
+            context, trace, approval, wait_ms, carried = NO_CONTEXT, None, None, 0, None
+            wish = NO_WISH if kind == "tool" else None
+        call = Call(  # by position: keyword arguments would double the cost
+            arrival,
+            method if flaw is None or 0 < len(method) <= _MAX_METHOD else None,
+            called,
+            arguments,
+            size,
+            context,
+            trace,
+            None,
+            flaw,
+            revision.name,
+            None,
+            approval,
+            wait_ms,
+            kind or "tool",
+            wish,
+        )
+        exchange = McpExchange(call, self._parts, link, method, params, revision, identifier, carried)
+        if kind is None:
+            exchange.handler = self._answerer(method, params, revision, link.session, arrival)
+        if meta and (token := meta.get("progressToken")) is not None:
+            exchange.report_under(token)
+        return exchange
+
+    def _answerer(
+        self, method: str, params: JSONObject, revision: Revision, session: Session, arrival: Arrival
+    ) -> Callable[[Caller], JSON] | None:
+        """Return what answers a request that runs no tool."""
+        handler = self._handler_of(method, revision)
+        if handler is None:
+            return None
+        return partial(handler, Asked(params, revision, session, fingerprint(arrival.key)))
+
+    def _claims(
+        self,
+        meta: JSONObject,
+        arrival: Arrival,
+        revision: Revision,
+        flaw: Refused | None,
+        params: JSONObject,
+        called: tuple[Kind | None, str, str | None, JSONObject],
+    ) -> _Claims:
+        """Return what a request says beside its call: in its `_meta`, in headers, and from earlier rounds."""
+        kind, method, name, arguments = called
+        controls = controls_of(meta)
+        context = context_of(controls) if meta else NO_CONTEXT
+        approval, carried = controls.approval, None
+        wish = NO_WISH if kind == "tool" else None
+        if wish is not None and not CONTROLS.isdisjoint(meta):
+            wish = EnvelopeRequest(meta)
+        if not revision.has_handshake and flaw is None and kind in _ROUNDS and not _CARRY.isdisjoint(params):
+            bound = partial(bound_to, method, name, arguments, arrival.key)
+            try:
+                carried = carried_by(params, bound, self._parts.states)
+                approval = approval or carried.approval
+            except Refused as refusal:
+                flaw = refusal
+        trace = _trace(meta, arrival)
+        return _Claims(context, trace, approval, controls.wait_ms, wish, carried, flaw)
 
     def _examine(
         self,
@@ -148,13 +263,15 @@ class McpDialect:
         method: str,
         meta: JSONObject,
         identifier: Id,
-        session: Session,
+        link: ClientLink,
         headers: Mapping[str, str] | None,
-    ) -> tuple[Revision, Refused | None]:
-        """Return the revision of a message, and its first flaw."""
-        revision, refusal = revision_of(message, session, headers)
+    ) -> tuple[Revision, Refused | None, Id]:
+        """Return the revision of a message, its first flaw, and the id that an answer may repeat."""
+        revision, refusal = revision_of(message, link.session, headers)
         flaw = refuse_structure(message, identifier) or refusal
-        return revision, flaw or self._refuse(message, method, meta, revision, session, headers)
+        flaw = flaw or self._refuse(message, method, meta, revision, link.session, headers)
+        is_usable = flaw is None or all(finding.pointer != "/id" for finding in flaw.findings)
+        return revision, flaw, identifier if is_usable else _UNUSABLE
 
     def _refuse(
         self,
@@ -167,7 +284,7 @@ class McpDialect:
     ) -> Refused | None:
         if isinstance(message.get("id"), float) and (flaw := _refuse_id(message)):
             return flaw
-        served = self._served.get((revision.name, method)) or self._look_up(method, revision)
+        served = self._served[revision.name].get(method) or self._look_up(method, revision)
         if served is None:
             return Refused(Reason.UNKNOWN_METHOD)
         if served.is_extension:
@@ -187,12 +304,12 @@ class McpDialect:
             return Refused(Reason.NOT_JSONRPC, (finding,))
         return None
 
-    def _look_up(self, method: str, revision: Revision) -> _ServedMethod | None:
+    def _look_up(self, method: str, revision: Revision) -> ServedMethod | None:
         """Return what this server does with a method of a revision; None where it does not serve it."""
         known = method_of(method, revision.name)
         extension = None if revision.has_handshake else EXTENSIONS.get(method)
         if known is None and extension is not None and method in self._handlers:
-            served = _ServedMethod(is_extension=True)
+            served = ServedMethod(is_extension=True)
         else:
             # An older revision may have a different method with the name of an extension's.
             is_answered = method in (self._of_tasks if revision.has_task_requests else ()) or (
@@ -201,12 +318,12 @@ class McpDialect:
             is_served = is_answered or (method in _GOVERNED and self._serves(_GOVERNED[method]))
             if known is None or known.sender is Sender.SERVER or not (is_served or known.is_notification):
                 return None  # not kept: a client can make up any number of methods
-            served = _ServedMethod(is_notification=known.is_notification)
+            served = ServedMethod(kind=_GOVERNED.get(method), is_notification=known.is_notification)
             if self._incoming != "off":
                 allows = self._validator.check_of(method, revision.name)
                 asks_more = method == "initialize"
-                served = replace(served, allows=allows, is_sound=served.is_sound if asks_more else allows)
-        self._served[revision.name, method] = served
+                served = served._replace(allows=allows, is_sound=served.is_sound if asks_more else allows)
+        self._served[revision.name][method] = served
         return served
 
     def _refuse_invalid(self, message: JSONObject, method: str, revision: Revision) -> Refused | None:
@@ -234,68 +351,6 @@ class McpDialect:
 
     def _serves(self, kind: Kind) -> bool:
         return kind == "tool" or self._catalog.has(kind)
-
-    def _exchange(
-        self,
-        method: str,
-        params: JSONObject,
-        meta: JSONObject,
-        revision: Revision,
-        identifier: Id,
-        arrival: Arrival,
-        flaw: Refused | None,
-        link: ClientLink,
-    ) -> McpExchange:
-        kind = _GOVERNED.get(method)
-        name, arguments = params.get("name"), params.get("arguments")
-        tool = self._by_any_name.get(name) if kind == "tool" and type(name) is str else None
-        if tool is not None and type(arguments) is dict:
-            called = tool.spec.name
-        else:
-            called, arguments = self._named(kind, params)
-        wish = NO_WISH if kind == "tool" else None
-        if kind == "tool" and called is not None and called != name:
-            params = {**params, "name": called}  # the same call, whichever of its names the tool is called by
-        context, approval, wait_ms, trace = NO_CONTEXT, None, 0, None
-        carried: Carried | None = None
-        if meta:
-            controls = controls_of(meta)
-            context, approval, wait_ms = context_of(controls), controls.approval, controls.wait_ms
-            if wish is not None and not CONTROLS.isdisjoint(meta):
-                wish = EnvelopeRequest(meta)
-        if arrival.traceparent or (meta and "traceparent" in meta):
-            trace = _trace(meta, arrival)
-        if not revision.has_handshake and flaw is None and kind in _ROUNDS and not _CARRY.isdisjoint(params):
-            bound = partial(bound_to, method, called, arguments, arrival.key)
-            try:
-                carried = carried_by(params, bound, self._parts.states)
-                approval = approval or carried.approval
-            except Refused as refusal:
-                flaw = refusal
-        call = Call(  # by position: keyword arguments would double the cost
-            arrival,
-            method if flaw is None or 0 < len(method) <= _MAX_METHOD else None,
-            called,
-            arguments,
-            0 if kind is None else len(rewritten_bytes(arguments)),
-            context,
-            trace,
-            None,
-            flaw,
-            revision.name,
-            None,
-            approval,
-            wait_ms,
-            kind or "tool",
-            wish,
-        )
-        answer = None
-        if kind is None and (handler := self._handler_of(method, revision)) is not None:
-            answer = partial(handler, Asked(params, revision, link.session, fingerprint(arrival.key)))
-        exchange = McpExchange(call, self._parts, link, method, params, revision, identifier, carried, answer)
-        if meta and (token := meta.get("progressToken")) is not None:
-            exchange.report_under(token)
-        return exchange
 
     def _handler_of(self, method: str, revision: Revision) -> Handler | None:
         of_tasks = self._of_tasks.get(method) if revision.has_task_requests else None

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from portbook.canonical import fingerprint, json_bytes, rewritten_bytes
+from portbook.canonical import STRICT, NotWritten, fingerprint, json_bytes, rewritten_bytes, write
 from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.mcp.client_requests import ClientRequests
@@ -26,7 +25,6 @@ from portbook.model import (
     JSON,
     Answer,
     Call,
-    Caller,
     Completed,
     Done,
     Draft,
@@ -34,14 +32,16 @@ from portbook.model import (
     JSONObject,
     Outcome,
     Resumption,
+    read_only,
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.headers import refuse_params
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
-from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_frame
+from portbook.wire.jsonrpc import RESULT_FRAME, Id, generic_error, mcp_refusal_frame
 
 if TYPE_CHECKING:
     from portbook.mcp.task_client import TaskClient
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
 
-class ClientLink(NamedTuple):
+@read_only
+class ClientLink:
     """What is known of the client that sent a request, and the way to it before the answer."""
 
     session: Session
@@ -60,8 +61,7 @@ class ClientLink(NamedTuple):
     """Whether the client gets what is emitted before the answer."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class McpParts:
+class McpParts(NamedTuple):
     """What all exchanges share."""
 
     results: Results
@@ -78,13 +78,11 @@ class McpExchange(Exchange):
         "_link",
         "_loop",
         "_parts",
-        "handler",
         "identifier",
         "is_over",
         "method",
         "outlet",
         "params",
-        "report",
         "revision",
     )
 
@@ -98,7 +96,6 @@ class McpExchange(Exchange):
         revision: Revision,
         identifier: Id,
         carried: Carried | None,
-        handler: Callable[[Caller], JSON] | None,
     ) -> None:
         self.call = call
         self._parts = parts
@@ -109,8 +106,7 @@ class McpExchange(Exchange):
         self.revision = revision
         self.identifier = identifier
         self._carried = carried
-        self.handler = handler
-        self.report = None
+        self.handler = self.act = self.report = None
         self._client: LiveClient | RoundClient | TaskClient | None = None
         self.outlet: Outlet | None = None
         """The way to the client while the call runs, once something used it."""
@@ -246,11 +242,17 @@ class McpExchange(Exchange):
         switch = tool.spec.switch
         if switch is not None and not switch.is_on and not switch.is_replaced:  # switched off while it ran
             raise Failed(Reason.BAD_RESULT, note="no longer served")
-        sealing = results.sealing_of(method, tool, revision)
+        sealing = results.sealings[revision.name].get(tool.spec.name)
+        if sealing is None or sealing.tool is not tool:  # a server behind us may change what it offers
+            sealing = results.sealing_of(method, tool, revision)
         shaped = sealing.shape(result, body, self.params)
         if is_redacted or envelope is not None or links:
             shaped = with_meta(shaped, envelope if tool.spec.kind == "tool" else None, is_redacted, links)
-        sealed = rewritten_bytes(shaped if len(body) < LARGE else writable(shaped, result, body))
+        told = shaped if len(body) < LARGE else writable(shaped, result, body)
+        try:
+            sealed = write(told, None, STRICT)
+        except NotWritten:
+            sealed = rewritten_bytes(told)
         return sealed if sealing.allows(shaped) else results.settle_invalid(method, shaped, sealed, revision)
 
     def pause(self, needed: InputNeeded) -> bytes | None:
@@ -279,7 +281,7 @@ class McpExchange(Exchange):
         """Return the message that answers the request."""
         told = outcome.sealed if isinstance(outcome, Done) else self.told(outcome)
         if told is not None:
-            return result_frame(self.identifier.token, told)
+            return RESULT_FRAME % (self.identifier.token, told)
         assert isinstance(outcome, Ending)
         return write_error(self._with_uri(outcome), self.identifier, self._settled_revision)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from portbook.mcp.tool_results import fitted
 from portbook.mcp.tools import shown_in
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
@@ -15,6 +14,7 @@ __all__ = [
     "completion_result",
     "described_prompt",
     "described_resource",
+    "fitted",
     "is_template",
     "prompt_result",
     "resource_result",
@@ -22,6 +22,16 @@ __all__ = [
 
 # The most values in one completion, as MCP has it.
 _MAX_VALUES: Final = 100
+
+
+def fitted(block: JSONObject, revision: Revision) -> JSONObject:
+    """Return a content block in a form that the revision has; as text, if it has none."""
+    kind = block.get("type")
+    if kind == "audio" and not revision.has_audio:
+        return {"type": "text", "text": f"[audio, {block['mimeType']}]"}
+    if kind == "resource_link" and not revision.has_resource_links:
+        return {"type": "text", "text": str(block["uri"])}
+    return block
 
 
 def is_template(tool: Tool) -> bool:

@@ -1,10 +1,15 @@
-"""Results in the form of a revision, checked against its official schema. Pure: no I/O."""
+"""Results in the form of a revision, checked against its official schema. Pure: no I/O.
+
+That of `tools/call` has content for the model and `structuredContent` for programs.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from functools import partial
+from typing import Any, Final, TypeAlias, cast
 
 from portbook.canonical import as_written
 from portbook.errors import Failed, Reason
@@ -12,18 +17,22 @@ from portbook.mcp.cache_lifetime import as_page, kept_for
 from portbook.mcp.errors import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.notifications import Mode, first_of
-from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
-from portbook.mcp.tool_results import Shape, shape_of_tool
+from portbook.mcp.resources_and_prompts import completion_result, fitted, prompt_result, resource_result
+from portbook.mcp.tools import is_object_schema
 from portbook.model import JSON, JSONObject
 from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 
-__all__ = ["LARGE", "Results", "Sealing", "with_meta", "writable"]
+__all__ = ["LARGE", "Results", "Sealing", "Shape", "value_of", "with_meta", "writable"]
 
 # From here on, copying the bytes of a result takes less time than writing it again.
 LARGE: Final = 4096
+
+
+# Puts a checked result, its JSON and the params of its request into MCP's form.
+Shape: TypeAlias = Callable[[Any, bytes, JSONObject], JSONObject]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -42,21 +51,17 @@ class Results:
     def __init__(self, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]) -> None:
         self._validator = validator
         self._checks: dict[tuple[str, str], Callable[[Any], bool]] = {}
-        self._sealings: dict[tuple[str, str, str], Sealing] = {}
+        self.sealings: defaultdict[str, dict[str, Sealing]] = defaultdict(dict)
+        """How results were sealed before, by revision and name; each is good for its own tool alone."""
         self._mode: Mode = mode
         self._warn = warn
 
     def sealing_of(self, method: str, tool: Tool, revision: Revision) -> Sealing:
-        """Return how the results of a tool are sealed in a revision."""
-        key = (revision.name, method, tool.spec.name)
-        sealing = self._sealings.get(key)
-        if sealing is None or sealing.tool is not tool:  # a server behind us may change what it offers
-            sealing = self._sealings[key] = self._sealing(method, tool, revision)
+        """Return how the results of a tool are sealed in a revision from now on."""
+        allows = self._check_of(method, revision) if self._mode != "off" else _anything
+        sealing = Sealing(tool, _shape_of(tool, revision), allows)
+        self.sealings[revision.name][tool.spec.name] = sealing
         return sealing
-
-    def _sealing(self, method: str, tool: Tool, revision: Revision) -> Sealing:
-        shape = _shape_of(tool, revision)
-        return Sealing(tool, shape, self._check_of(method, revision) if self._mode != "off" else _anything)
 
     def _check_of(self, method: str, revision: Revision) -> Callable[[Any], bool]:
         allows = self._checks.get((revision.name, method))
@@ -152,5 +157,66 @@ def _shape_of(found: Tool, revision: Revision) -> Shape:
         return {**completion_result(result), **extra}
 
     if kind == "tool":
-        return shape_of_tool(found, revision)
+        return _shape_of_tool(found, revision)
     return {"resource": contents, "prompt": messages, "completion": suggestions}[kind]
+
+
+def _shape_of_tool(tool: Tool, revision: Revision) -> Shape:
+    """Return the shape of a tool's results: text for the model, structure for programs."""
+    schema, wants_objects = tool.spec.output_schema, revision.wants_objects
+    is_described, is_structured = isinstance(schema, dict), revision.has_structured_content
+    is_wrapped = _is_wrapped(tool, revision)
+    kind: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
+
+    def content(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {"content": [fitted(block, revision) for block in result], **kind}
+
+    def value(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        text = result if isinstance(result, str) else body.decode()
+        answer: JSONObject = {"content": [] if result is None else [{"type": "text", "text": text}]}
+        if is_structured:
+            if not wants_objects or isinstance(result, dict):
+                answer["structuredContent"] = {"result": result} if is_wrapped else result
+            elif is_described:
+                answer["structuredContent"] = {"result": result}
+        if kind:
+            answer.update(kind)
+        return answer
+
+    if tool.spec.upstream is not None:
+        return partial(_relayed, tool, revision)
+    return content if tool.spec.gives_content else value
+
+
+def _is_wrapped(tool: Tool, revision: Revision) -> bool:
+    """Return whether the revision wants objects, and the tool may return something else."""
+    schema = tool.spec.output_schema
+    return revision.wants_objects and isinstance(schema, dict) and not is_object_schema(schema)
+
+
+def _relayed(tool: Tool, revision: Revision, whole: Any, body: bytes, params: JSONObject) -> JSONObject:
+    """Return the result of an MCP server's tool in the form of the client's revision."""
+    answer: JSONObject = {"content": [fitted(block, revision) for block in whole["content"]]}
+    if "structuredContent" in whole and revision.has_structured_content:
+        structured, schema = whole["structuredContent"], tool.spec.output_schema
+        is_object = isinstance(structured, dict) and (
+            not isinstance(schema, dict) or is_object_schema(schema)
+        )
+        answer["structuredContent"] = (
+            {"result": structured} if revision.wants_objects and not is_object else structured
+        )
+    if "_meta" in whole:
+        answer["_meta"] = whole["_meta"]
+    return {**answer, "resultType": "complete"} if revision.has_result_type else answer
+
+
+def value_of(tool: Tool, answer: JSONObject, revision: Revision) -> JSON:
+    """Return what a tool returned, as far as its call's result tells in this revision."""
+    if "structuredContent" in answer:
+        structured, is_wrapped = answer["structuredContent"], _is_wrapped(tool, revision)
+        return structured["result"] if is_wrapped and isinstance(structured, dict) else structured
+    content = answer["content"]
+    if tool.spec.gives_content or not isinstance(content, list):
+        return content
+    texts = [block["text"] for block in content if isinstance(block, dict)]  # one text, or none
+    return texts[0] if texts else None

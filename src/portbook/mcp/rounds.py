@@ -29,7 +29,7 @@ class StateCodec(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Carried:
     """The answers of a client, and the questions that they answer."""
 

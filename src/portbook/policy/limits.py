@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias, get_args
 
 from portbook.policy.approval_by_default import ApprovalByDefault
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["LIMIT_NAMES", "Limits"]
+__all__ = ["LIMIT_CHOICES", "LIMIT_NAMES", "Limits"]
+
+_Default: TypeAlias = Literal["allow", "deny"]
+_Approver: TypeAlias = Literal["operator", "client"]
 
 
 class Limits(NamedTuple):
@@ -25,10 +28,16 @@ class Limits(NamedTuple):
     max_execution_timeout_ms: int | None = None
     max_attempts: int | None = None
     max_calls_per_minute: int | None = None
-    default: Literal["allow", "deny"] = "allow"
+    default: _Default = "allow"
     approval: ApprovalByDefault = "never"
-    approver: Literal["operator", "client"] = "operator"
+    approver: _Approver = "operator"
     require_redaction: bool = False
 
 
 LIMIT_NAMES: Final = Limits._fields
+# By name, of those that are one of a few words.
+LIMIT_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "default": get_args(_Default),
+    "approval": get_args(ApprovalByDefault),
+    "approver": get_args(_Approver),
+}

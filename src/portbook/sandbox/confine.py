@@ -1,7 +1,9 @@
-"""The program that confines itself and then becomes a server: Landlock for files and ports, limits beside it.
+"""The program that confines itself and then becomes a server.
 
-It runs alone, as `python confine.py RULES COMMAND…`, and imports nothing of Portbook: RULES is JSON, as
-`confined_command.py` writes it. Whatever the server starts is confined as well; nothing undoes it.
+Landlock for files and ports, a filter of system calls for the ways around it, limits, and no powers of root
+beyond those over files. It runs alone, as `python confine.py RULES COMMAND…`, and imports nothing of
+Portbook: RULES is JSON, as `confined_command.py` writes it. Whatever the server starts is confined as well;
+nothing undoes it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG = 1
 _PATH_BENEATH, _NET_PORT = 1, 2
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_SECCOMP, _SECCOMP_FILTER = 22, 2
+_PR_CAPBSET_DROP = 24
+# Powers of root that stay: over the owner and the mode of files, over its own processes, and to give them up.
+_KEPT_POWERS = frozenset(range(9))
+_MAX_POWERS = 64
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE_DIR, _REMOVE_FILE = 1 << 4, 1 << 5
@@ -91,9 +98,31 @@ def confine(rules: dict[str, Any]) -> None:
             ruleset, _NET_PORT, _CONNECT_TCP.to_bytes(8, sys.byteorder) + port.to_bytes(8, sys.byteorder)
         )
     _limit(rules)
+    _give_up_powers()
     _checked(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _checked(_libc().syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
+    _filter_calls(bytes.fromhex(rules["filter"]))
+
+
+def _give_up_powers() -> None:
+    """Take from root, for good, what would undo this: modules, raw sockets, other processes, mounts.
+
+    What this process may do ends with the program that it becomes: to that one, the kernel grants no more
+    than is left here. Others than root have none of these.
+    """
+    if os.geteuid() != 0:
+        return
+    for power in range(_MAX_POWERS):
+        # The first number that the kernel does not know is the end.
+        if power not in _KEPT_POWERS and _libc().prctl(_PR_CAPBSET_DROP, power, 0, 0, 0) != 0:
+            break
+
+
+def _filter_calls(program: bytes) -> None:
+    code = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
+    _checked(_libc().prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, header, 0, 0))
 
 
 def _grant_path(ruleset: int, path: str, rights: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 from portbook.sandbox import confine
 from portbook.sandbox.always_readable import ALWAYS_WRITABLE, always_readable
 from portbook.sandbox.declared_sandbox import DeclaredSandbox
+from portbook.sandbox.kernel_filter import FILTERED_MACHINES, kernel_filter
 
 __all__ = ["NotConfinable", "confined_command", "problem_of_system"]
 
@@ -29,6 +31,8 @@ def problem_of_system(*, limits_ports: bool = True) -> str | None:
     version = confine.abi()
     if version == 0:
         return "this kernel has no Landlock (Linux 5.13 or newer, and not switched off)"
+    if platform.machine() not in FILTERED_MACHINES:
+        return "its processor is of a kind whose system calls are not known here"
     if limits_ports and version < _PORTS_SINCE:
         return (
             f"this kernel has version {version} of Landlock, which cannot limit connections (Linux 6.7 can);"
@@ -52,6 +56,11 @@ def confined_command(
         "connect": sandbox.connect,
         "memory_bytes": None if sandbox.memory_mb is None else sandbox.memory_mb * 1024 * 1024,
         "processes": sandbox.processes,
+        "filter": kernel_filter(
+            platform.machine(),
+            any_port=sandbox.connect is None,
+            unix=any(path.is_socket() for path in sandbox.write),
+        ).hex(),
     }
     return (sys.executable, "-I", "-S", confine.__file__, json.dumps(rules), *command)
 

@@ -247,6 +247,11 @@ class _Observer:
         family, port = struct.unpack_from("H", address)[0], int.from_bytes(address[2:4], "big")
         if family in (socket.AF_INET, socket.AF_INET6) and port and self._is_tcp(pid, arguments[0]):
             self._note("connect", port)
+        elif family == socket.AF_UNIX and address[2:3] not in (b"", b"\0"):
+            named = os.fsdecode(address[2:].split(b"\0")[0])
+            path = os.path.realpath(os.path.join(os.readlink(f"/proc/{pid}/cwd"), named))  # noqa: PTH115, PTH118 - likewise
+            if os.path.exists(path):  # noqa: PTH110 - likewise
+                self._note("socket", path)
 
     def _is_tcp(self, pid: int, descriptor: int) -> bool:
         process = self._libc.syscall(_PIDFD_OPEN, pid, 0)

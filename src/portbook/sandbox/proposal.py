@@ -37,6 +37,8 @@ _ABOUT_PROCESSES: Final = ("/proc/", "/sys/")
 _ROOM: Final = 3
 _LEAST_MEMORY_MB: Final = 256
 _LEAST_PROCESSES: Final = 32
+# Where the C library asks for users and hosts first, and does without an answer.
+_OF_THE_SYSTEM: Final = ("/run/nscd/", "/var/run/nscd/", "/run/systemd/", "/var/run/systemd/")
 _MEBIBYTE: Final = 1024 * 1024
 _STEP_MB: Final = 64
 
@@ -48,6 +50,8 @@ class Touched:
     read: frozenset[str] = frozenset()
     write: frozenset[str] = frozenset()
     connect: frozenset[int] = frozenset()
+    sockets: frozenset[str] = frozenset()
+    """Unix sockets that it connected to."""
     memory_bytes: int = 0
     processes: int = 0
 
@@ -62,6 +66,7 @@ def read_notes(notes: str) -> Touched:
         read=frozenset(map(str, found.get("read", ()))),
         write=frozenset(map(str, found.get("write", ()))),
         connect=frozenset(map(int, found.get("connect", ()))),
+        sockets=frozenset(map(str, found.get("socket", ()))),
         memory_bytes=max(map(int, found.get("memory_bytes", (0,)))),
         processes=max(map(int, found.get("processes", (0,)))),
     )
@@ -97,10 +102,12 @@ def propose(
         for path in touched.write
         if path not in ALWAYS_WRITABLE and not path.startswith(_ABOUT_PROCESSES)
     ]
+    # Each by its own name: that is what grants it.
+    sockets = [Path(path) for path in sorted(touched.sockets) if not path.startswith(_OF_THE_SYSTEM)]
     memory_mb = -(-touched.memory_bytes * _ROOM // (_MEBIBYTE * _STEP_MB)) * _STEP_MB
     return DeclaredSandbox(
         read=_outermost([*read, *data], free),
-        write=_outermost([*write, *data], ()),
+        write=(*_outermost([*write, *data], ()), *sockets),
         connect=tuple(sorted(touched.connect)),
         memory_mb=max(memory_mb, _LEAST_MEMORY_MB),
         processes=max(touched.processes * _ROOM, _LEAST_PROCESSES),

@@ -3,7 +3,7 @@
 1. Hidden characters, on the raw text: the other checks read text without them.
 2. Look-alikes of a neighbour's tool, and reach for it.
 3. Text that decodes into something else.
-4. Directives to the model.
+4. Directives to the model, and what drifts from the topic of a tool.
 5. Secrets.
 6. The promised effect, of tools alone: it compares parts with each other.
 """
@@ -21,6 +21,7 @@ from portbook.scan.finding import ScanFinding
 from portbook.scan.hidden_characters import find_hidden
 from portbook.scan.promised_effect import find_effect
 from portbook.scan.shadowing import Neighbours, find_look_alike, find_reach
+from portbook.scan.topic_drift import find_drift
 
 __all__ = ["scan_definition"]
 
@@ -32,7 +33,7 @@ def scan_definition(
     near = neighbours or Neighbours()
     found = list(_in_texts(name, definition, near))
     if is_tool:
-        found += [*find_look_alike(name, near), *find_effect(name, definition)]
+        found += [*find_look_alike(name, near), *find_effect(name, definition), *find_drift(name, definition)]
     return tuple(sorted(found, key=lambda each: (each.pointer, each.tier.value, each.check.value)))
 
 

@@ -151,12 +151,24 @@ HARM: Final = (
     ),
     Phrase(
         late_pattern(
-            r"\b(?:curl|wget)\b[^|.]{0,20}[^|]{0,80}\|\s*(?:ba|z|da)?sh\b|\brm -rf? +[/~]|/dev/tcp/|"
-            r"\bnc -e\b|"
+            r"\brm -rf? +[/~]|/dev/tcp/|\bnc -e\b|"
             r"\bbase64 -d|\bchmod (?:777|\+s)|powershell -e"
         ),
         3,
         "has a command that harms the machine",
+    ),
+    Phrase(
+        # Honest pages show how to install something so; an order to run it is told by its pressure.
+        late_pattern(r"\b(?:curl|wget)\b[^|.]{0,20}[^|]{0,80}\|\s*(?:sudo )?(?:ba|z|da)?sh\b"),
+        2,
+        "has a command that runs what it fetches",
+    ),
+    Phrase(
+        late_pattern(
+            r"(?<![`'\"$])\b(?:curl|wget)\b[^|.`'\"]{0,20}[^|`'\"]{0,80}\|\s*(?:sudo )?(?:ba|z|da)?sh\b"
+        ),
+        1,
+        "does not show the command as code",
     ),
     Phrase(
         late_pattern(

@@ -19,14 +19,17 @@ from portbook.scan.directive_phrases import HARM, PRESSURE, Phrase
 from portbook.scan.example_position import is_example
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.foreign_phrases import FOREIGN
+from portbook.scan.overreach_phrases import OVERREACH, URGENCY
 from portbook.scan.plain_text import plain, sentences
 
-__all__ = ["find_directives", "weigh_directives"]
+__all__ = ["find_directives", "weigh", "weigh_directives"]
 
 _HARD: Final = 3
 _HARD_UNDER_PRESSURE: Final = 2
 # Shorter texts are words of an enumeration, or names; scripts beyond ASCII can say more in less.
 _LEAST_LENGTH: Final = 12
+_HARMS: Final = (*HARM, *OVERREACH, *FOREIGN)
+_PRESSES: Final = (*PRESSURE, *URGENCY)
 # A longer text is looked at in pieces, which overlap by more than the longest phrase.
 _MAX_PIECE: Final = 20_000
 _OVERLAP: Final = 1_000
@@ -38,13 +41,21 @@ def find_directives(given: DefinedText) -> Iterator[ScanFinding]:
         return
     text = given.text.replace("_", " ") if given.is_name else given.text
     harm, pressure = weigh_directives(text)
-    weight = sum(each.weight for each in harm)
+    weight = weigh(harm)
     is_hard = weight >= _HARD or (weight >= _HARD_UNDER_PRESSURE and (bool(pressure) or given.is_name))
     if not is_hard and not harm and sum(each.weight for each in pressure) < _HARD_UNDER_PRESSURE:
         return
     told = sorted(harm or pressure, key=lambda each: -each.weight)[:2]
     why = "; ".join(each.why for each in told)
     yield ScanFinding(ScanCheck.DIRECTIVES, Tier.HARD if is_hard else Tier.SOFT, given.pointer, why)
+
+
+def weigh(harm: list[Phrase]) -> int:
+    """Return the weight of phrases: of those that say the same of a text, the heaviest counts."""
+    heaviest: dict[str, int] = {}
+    for each in harm:
+        heaviest[each.why] = max(each.weight, heaviest.get(each.why, 0))
+    return sum(heaviest.values())
 
 
 def weigh_directives(text: str) -> tuple[list[Phrase], list[Phrase]]:
@@ -54,13 +65,17 @@ def weigh_directives(text: str) -> tuple[list[Phrase], list[Phrase]]:
         for at in range(0, len(text), _MAX_PIECE - _OVERLAP)
     ]
     kinds = {kind for piece in found for kind in piece}
-    return [each for each in (*HARM, *FOREIGN) if each in kinds], [each for each in PRESSURE if each in kinds]
+    return [each for each in _HARMS if each in kinds], [each for each in _PRESSES if each in kinds]
 
 
 def _in_sentences(found: list[str]) -> Iterator[Phrase]:
-    for phrase in (*HARM, *FOREIGN, *PRESSURE):
-        if any(_has(phrase, sentence) for sentence in found):
-            yield phrase
+    # Plain loops: fifty patterns meet every sentence of every definition, and all but a few find nothing.
+    for phrase in (*_HARMS, *_PRESSES):
+        search = phrase.pattern.search
+        for sentence in found:
+            if search(sentence) is not None and _has(phrase, sentence):
+                yield phrase
+                break
 
 
 def _has(phrase: Phrase, sentence: str) -> bool:

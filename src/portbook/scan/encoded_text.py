@@ -11,8 +11,9 @@ from typing import Final
 from urllib.parse import unquote
 
 from portbook.scan.defined_texts import DefinedText
-from portbook.scan.directives import weigh_directives
+from portbook.scan.directives import weigh, weigh_directives
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
+from portbook.scan.respelled_text import respelled
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["find_encoded"]
@@ -34,6 +35,10 @@ _DANGEROUS: Final = late_pattern(
 _SHIFTED: Final = late_pattern(r"(?i)\brot-?13\b|\bcaesar\b|\bshift(?:ed)? by (?:13|thirteen)\b")
 _WHY: Final = "decodes into a command, an address or a directive, which nobody sees who reads it"
 
+_SPELLED: Final = "spells a directive in letters that a pattern would miss"
+# One phrase of the heavy kinds.
+_HARM: Final = 2
+
 # Text that was encoded twice is decoded twice, and no further.
 _ROUNDS: Final = 3
 # What a cheap look needs to see before anything is decoded.
@@ -45,6 +50,21 @@ def find_encoded(given: DefinedText) -> Iterator[ScanFinding]:
     found = any(_is_dangerous(decoded) for decoded in _decoded(given.text, _ROUNDS))
     if found or (_SHIFTED.search(given.text) and _is_dangerous(codecs.decode(given.text, "rot13"))):
         yield ScanFinding(ScanCheck.ENCODED, Tier.HARD, given.pointer, _WHY)
+    elif _spells_harm(given.text):
+        yield ScanFinding(ScanCheck.ENCODED, Tier.HARD, given.pointer, _SPELLED)
+
+
+def _spells_harm(text: str) -> bool:
+    """Return whether a text weighs more as it is read than as it is written."""
+    candidates = list(respelled(text))
+    if not candidates:
+        return False
+    written = _weight(text)
+    return any(_weight(each) >= max(_HARM, written + 1) for each in candidates)
+
+
+def _weight(text: str) -> int:
+    return weigh(weigh_directives(text)[0])
 
 
 def _is_dangerous(text: str) -> bool:
@@ -61,7 +81,10 @@ def _decoded(text: str, rounds: int) -> Iterator[str]:
 
 
 def _once(text: str) -> Iterator[str]:
-    candidates: list[bytes | None] = [_of_base64(each[0]) for each in _BASE64.finditer(text)]
+    pieces = [each[0] for each in _BASE64.finditer(text)]
+    candidates: list[bytes | None] = [_of_base64(each) for each in pieces]
+    if len(pieces) > 1:
+        candidates.append(_of_base64("".join(pieces)))
     candidates += [_of_hex(each[1]) for each in _HEX.finditer(text)]
     candidates += [_of_hex(each[0].replace("\\x", "")) for each in _BYTES.finditer(text)]
     for candidate in candidates:

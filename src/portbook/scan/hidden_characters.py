@@ -70,6 +70,11 @@ _KINDS: Final = (
     _HiddenKind(
         "[\u202a-\u202c\u200e\u200f\u2066-\u2069\u061c]", Tier.SOFT, "has marks of the writing direction"
     ),
+    _HiddenKind(
+        "[\u2000-\u200a\u205f\u3000\u00a0\u202f]{8}|[\u2000-\u200a]{5}|[ \t]*\t[ \t]{15,}(?=\n|$)",
+        Tier.HARD,
+        "has blanks of many kinds in a row, which can carry hidden bits",
+    ),
     _HiddenKind("[\ue000-\uf8ff]", Tier.SOFT, "has characters for private use"),
 )
 _PATTERNS: Final = tuple((late_pattern(kind.pattern), kind) for kind in _KINDS)

@@ -26,8 +26,8 @@ _LIKE_ASCII: Final = str.maketrans("015", "ols")
 
 # Letters of other scripts that look like Latin ones, by Unicode's table of confusable characters.
 _LIKE_LATIN: Final = str.maketrans(
-    "аеорсухіјѕԁԛԝһαοριτνκυАВЕКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡıƖ",
-    "aeopcyxijsdqwhaopitvkuABEKMHOPCTXABEZHIKMNOPTYXgil",
+    "аеорсухіјѕԁԛԝһαοριτνκυАВЕКМНОРСТХІЈЅԌΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡıƖ",
+    "aeopcyxijsdqwhaopitvkuABEKMHOPCTXIJSGABEZHIKMNOPTYXgil",
 )
 
 

@@ -36,8 +36,24 @@ _TEXT_PURGES: Final = late_pattern(
 # What leaves the machine or changes what others see; a request or a query that is sent only asks.
 _TEXT_ACTS: Final = late_pattern(
     r"(?:,? and (?:then |also )?|, then )(?:then )?"
-    r"(?:publishes|transfers|pays|buys|purchases|deploys|e?-?mails|forwards|uploads|posts|sends|moves|shares|installs|executes)\b"
-    r"(?! (?:back|(?:\w+ )?(?:requests?|quer(?:y|ies)|search\w*|results?|pages?|cursor|pointer)))"
+    r"(?:publishes|transfers|pays|buys|purchases|deploys|e?-?mails|forwards|uploads|posts|sends|shares"
+    r"|installs"
+    r"|executes|books|rewrites|cancels|merges|closes|approves|moves (?=the |all |old |its |their |your "
+    r"|files?|money|funds))\b"
+    r"(?! (?:back|nothing|no\b|(?:\w+ )?(?:requests?|quer(?:y|ies)|search\w*|results?|pages?|cursor"
+    r"|pointer)))"
+)
+# Where the first thing that a tool does is something that nobody takes back.
+_TEXT_BEGINS_TO_ACT: Final = late_pattern(
+    r"^(?:publishes|publish|transfers?(?= (?:money|funds|an amount))|pays?|buys?|purchases?|deploys?"
+    r"|installs?)"
+    r" (?=(?:the|an?|all|money|funds|it|your|this|to|new)\b)"
+    r"|^sends? (?:an? |the )?(?:e-?mails?|money|funds|sms|payments?)\b"
+)
+_NAME_ACTS: Final = late_pattern(
+    r"^(?:pay|buy|purchase|transfer|publish|deploy|install)_(?!\w*(?:status|history|list|log|info|rates?"
+    r"|options?|methods?|guide|help|docs|steps|plan|preview)$)"
+    r"|^send_(?:e?mail|money|sms|payment)|^wire_transfer"
 )
 _TEXT_SENDS: Final = late_pattern(
     r"\b(?:posts?|sends?|uploads?|forwards?|reports?)\b.{0,40}\bto (?:an?|the|our|its) (?:\w+ )?"
@@ -59,10 +75,13 @@ _UPLOADS: Final = late_pattern(
 _CONVERSATION: Final = late_pattern(
     r"^(?:(?:full_|whole_|entire_)?(?:conversation|chat|message)_(?:history|log|context|transcript)"
     r"|system_prompt|"
-    r"previous_messages|full_context|user_messages|all_messages)$"
+    r"previous_messages|full_context|user_messages|all_messages|chain_of_thought|(?:hidden_|private_"
+    r"|internal_)"
+    r"(?:reasoning|thoughts)|(?:available|other|all)_tools|session_transcript|env(?:ironment)?_dump)$"
 )
 _ABOUT_CONVERSATION: Final = late_pattern(
-    r"\b(?:conversation|chat|prompt|messages?|memory|memor\w+|summar\w+|agents?|llm|completion|hand ?off"
+    r"\b(?:conversation|chat|prompt|messages?|memory|memor\w+|summar\w+|thought|think\w*|agents?|llm"
+    r"|completion|hand ?off"
     r"|dialog\w*)"
 )
 _WORDS: Final = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|[-.\s]+")
@@ -91,7 +110,7 @@ def _against_hints(name: str, text: str, hints: JSONObject) -> Iterator[ScanFind
             yield _hard(
                 "/annotations/readOnlyHint", "claims to read only, and its description says that it destroys"
             )
-        elif _says(text, _TEXT_ACTS):
+        elif _says(text, _TEXT_ACTS) or _TEXT_BEGINS_TO_ACT.search(text) or _NAME_ACTS.search(name):
             yield _hard(
                 "/annotations/readOnlyHint", "claims to read only, and its description says that it does more"
             )

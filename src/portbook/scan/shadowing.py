@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from portbook.scan.defined_texts import DefinedText
+from portbook.scan.directives import weigh_directives
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.plain_text import look_alike, misread, plain, sentences
 from portbook.text.late_pattern import late_pattern
@@ -18,7 +19,10 @@ __all__ = ["Neighbours", "find_look_alike", "find_reach"]
 _ORDER: Final = late_pattern(
     r"\b(?:when(?:ever)?|before|after|instead of|must|always|never|every time|deprecated|broken"
     r"|do not (?:use|call)|"
-    r"don't (?:use|call)|replaces?|rather than|stop using)\b"
+    r"don't (?:use|call)|replaces?|rather than|stop using|ha(?:s|ve) to|needs? to|should|all|each"
+    r"|substitut\w+"
+    r"|forward\w*|(?:first|then|also) (?:call|use|run)|pass(?:es)? through)\b|"
+    r"\b(?:assistant|model|agent|ai|llm): "
 )
 # A plain word is no name: only one of several words can be recognised in a sentence.
 _JOINED: Final = late_pattern(r"[a-z0-9]+(?:[_.-]+[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+")
@@ -82,7 +86,7 @@ def find_reach(given: DefinedText, names: Collection[str]) -> Iterator[ScanFindi
         return
     whole = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w-])")
     about = [sentence for sentence in sentences(text) if whole.search(sentence)]
-    if any(_ORDER.search(sentence) for sentence in about):
+    if any(_ORDER.search(sentence) for sentence in about) or (about and weigh_directives(given.text)[0]):
         why = "gives orders about the use of a different server's tool"
         yield ScanFinding(ScanCheck.SHADOWING, Tier.HARD, given.pointer, why)
     elif about:

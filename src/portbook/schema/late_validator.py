@@ -22,6 +22,12 @@ class NotCompiled(RuntimeError):
     """
 
 
+class _Compiled(Validator):
+    """What a late validator becomes with its first use: one whose fields are read without a detour."""
+
+    __slots__ = ("_compile",)
+
+
 class LateValidator(Validator):
     """A validator that takes the place of the one that `compile` returns."""
 
@@ -43,4 +49,5 @@ class LateValidator(Validator):
             raise NotCompiled(str(error)) from error
         for field in Validator.__slots__:
             setattr(self, field, getattr(made, field))
+        self.__class__ = _Compiled  # type: ignore[assignment]  # of the same layout
         return getattr(made, name)

@@ -102,14 +102,17 @@ class SchemaStore:
         override = self._override
         self._documents = {override.revision: override.document} if override else {}
         self._validators = {}
+        self._is_verified = False
 
     def verify(self) -> None:
-        """Verify the digest of every embedded schema, without parsing it.
+        """Verify the digest of every embedded schema, without parsing it; a second call does nothing.
 
         Raises `BrokenSchema` for the first that differs from its pin.
         """
-        for revision in REVISIONS:
-            _read_pinned(revision)
+        if not self._is_verified:
+            for revision in REVISIONS:
+                _read_pinned(revision)
+            self._is_verified = True
 
     def document(self, revision: str) -> JSONObject:
         """Return the whole schema of `revision`; it is shared, so do not change it.

@@ -57,6 +57,8 @@ class Settings(NamedTuple):
     on_audit_failure: Literal["refuse", "warn"]
     audit_to_stderr: bool
     audit_arguments: bool
+    checkpoint_s: int
+    audit_key: Path | None
     store_path: Path
     toolsets: tuple[str, ...]
     timeout_ms: int

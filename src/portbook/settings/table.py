@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_type_hints
+from typing import Any, Final, Literal, get_args
 
-from portbook.policy.limits import Limits
+from portbook.policy.limits import LIMIT_CHOICES, Limits
 from portbook.schema.pins import PINS
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.tool_names import ToolNames
@@ -41,8 +41,7 @@ class Setting(NamedTuple):
 
 def _limit(name: str, kind: Kind, meaning: str, minimum: int = 0, maximum: int = 2**31) -> Setting:
     """Return the setting of one of the `Limits`, which declare its default and its choices."""
-    choices = get_args(get_type_hints(Limits)[name]) if kind == "choice" else ()
-    default = getattr(Limits(), name)
+    default, choices = Limits._field_defaults[name], LIMIT_CHOICES.get(name, ())
     return Setting(
         f"policy.{name}", f"limits.{name}", kind, default, None, meaning, minimum, maximum, choices
     )
@@ -221,6 +220,25 @@ SETTINGS: Final = (
         False,
         None,
         "Whether execution records hold the redacted arguments.",
+    ),
+    Setting(
+        "audit.checkpoint_s",
+        "checkpoint_s",
+        "whole",
+        3,
+        None,
+        "How many seconds records wait for a checkpoint in the store, at most; 0 makes none.",
+        0,
+        3600,
+    ),
+    Setting(
+        "audit.key",
+        "audit_key",
+        "path",
+        None,
+        "PORTBOOK_AUDIT_KEY",
+        "File of the key under which records hold digests of arguments, results and claims; "
+        "`portbook audit key` creates one.",
     ),
     Setting(
         "store.path",

@@ -12,7 +12,7 @@ from portbook.access.approval_ticket import Ask, Undecidable
 from portbook.canonical import json_bytes
 from portbook.errors import Reason, Refused
 from portbook.exception_place import place_of
-from portbook.model import Caller, Client, InputNeeded, JSONObject
+from portbook.model import Call, Caller, Client, InputNeeded, JSONObject
 from portbook.policy import Decision
 from portbook.stages.ports import Approvals
 from portbook.stages.state import CallState
@@ -21,7 +21,7 @@ from portbook.tools.catalog import Tool
 if TYPE_CHECKING:
     from portbook.tools.questions import Form
 
-__all__ = ["ApprovalStage", "unusable"]
+__all__ = ["ApprovalStage", "require_runnable", "unusable"]
 
 # Longer than any approval is valid: the wait ends when the approval expires.
 _UNTIL_IT_EXPIRES_MS: Final = 10**12
@@ -145,3 +145,13 @@ def _ask(state: CallState, tool: Tool, decision: Decision, caller: Caller) -> As
         rule=decision.rule,
         place=decision.place,
     )
+
+
+def require_runnable(tool: Tool, call: Call) -> None:
+    """Raise `Refused` if the tool could not run with these arguments, although its schema allows them.
+
+    Checked before approval is requested; a call without approval finds out when it runs.
+    """
+    refusal = None if tool.spec.refuse is None else tool.spec.refuse(call.arguments)
+    if refusal is not None:
+        raise refusal

@@ -12,14 +12,14 @@ from portbook.canonical import NotJSON, json_bytes, rewritten_bytes, without_nan
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSON, Kind
 from portbook.redaction import Redactor
-from portbook.schema.engine import compile_official
+from portbook.schema.engine import Validator, compile_official
 from portbook.schema.late_validator import LateValidator
 from portbook.stages.ports import LARGE_BYTES
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 from portbook.wire.parsing import parse
 
-__all__ = ["bytes_of", "checked", "checked_relay", "is_suspect"]
+__all__ = ["bytes_of", "checked_relay", "is_suspect", "redacted", "require_finite"]
 
 # Searches a megabyte in a tenth of the time that Python takes.
 _HAS_NULL: Final = LateValidator(lambda: compile_official({"pattern": "null"}, ""))
@@ -32,13 +32,25 @@ def bytes_of(result: Any) -> bytes:
     """
     try:
         body = rewritten_bytes(result)
-        # Not `find`: reading its arguments takes longer than such a search.
-        has_null = (
-            body.partition(b"null")[1] if len(body) <= LARGE_BYTES else _HAS_NULL.accepts(body.decode())
-        )
-        return without_nan(body, result) if has_null else body
     except NotJSON as error:
-        raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
+        raise _not_json(error) from None
+    if len(body) > LARGE_BYTES or b"null" in body:
+        require_finite(body, result)
+    return body
+
+
+def require_finite(body: bytes, result: Any) -> None:
+    """Raise `Failed` where a null of `body` stands for a number that JSON does not have."""
+    if len(body) > LARGE_BYTES and not _HAS_NULL.accepts(body.decode()):
+        return
+    try:
+        without_nan(body, result)
+    except NotJSON as error:
+        raise _not_json(error) from None
+
+
+def _not_json(error: NotJSON) -> Failed:
+    return Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),))
 
 
 def is_suspect(body: bytes, tool: Tool, state: CallState) -> bool:
@@ -47,24 +59,14 @@ def is_suspect(body: bytes, tool: Tool, state: CallState) -> bool:
     return redactor is not None and tool.spec.secrets != "give" and redactor.might_touch(body)
 
 
-def checked(
-    result: Any, body: bytes, tool: Tool, state: CallState, *, is_clean: bool = False
+def redacted(
+    result: Any, body: bytes, tool: Tool, output: Validator, state: CallState, redactor: Redactor
 ) -> tuple[JSON, bytes]:
-    """Return a result and its bytes as the caller may have them; `is_clean` if it is known not suspect.
+    """Return a suspect result and its bytes as the caller may have them.
 
     Raises `Failed` where the output schema does not allow it, and where it may be neither given nor altered.
     """
-    output = tool.output if state.answer is None else tool.output_of(state.answer.status)
-    try:
-        is_allowed = output.accepts(result)
-    except ValueError:  # the library accepts fewer types than our writer
-        is_allowed = False
-    if not is_allowed:
-        raise Failed(Reason.BAD_RESULT, output.findings(result))
-    redactor, secrets = state.in_force.rules.redactor, tool.spec.secrets
-    if is_clean or redactor is None or secrets == "give" or not redactor.might_touch(body):
-        return result, body
-    if secrets == "refuse":
+    if tool.spec.secrets == "refuse":
         _require_no_secret(result, tool.spec.kind, redactor)
         return result, body
     result, is_redacted = redactor.redact(result)

@@ -109,6 +109,13 @@ class Sink(Protocol):
         """
         ...
 
+    def explain(self, basis: bytes) -> None:
+        """Write, as JSON, what a basis that records name is made of.
+
+        Raises `OSError` if it cannot be written.
+        """
+        ...
+
     def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
         """Write both views of each record, as JSON; return why some could not be written, by their place.
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
 
-from portbook.audit.record_form import RecordForm
-from portbook.model import Identity, Run, Start, read_only
-from portbook.policy import Decision, Policy, ToolPolicy
+from portbook.audit.basis import Bases
+from portbook.audit.record_form import RecordForms
+from portbook.model import NOBODY, JSONObject, Run, Start, read_only
+from portbook.policy import Action, Decision, Policy, ToolPolicy
 from portbook.stages.deadline import timeout_ms_of
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
 
 __all__ = ["PreparedTool"]
-
-# Of a call whose function cannot ask for its ids.
-_NOBODY: Final = Identity("", "", "")
 
 
 @read_only
@@ -35,12 +33,23 @@ class PreparedTool:
     """Tells whether the tool is served at the moment, where that can change."""
     run: Run | None
     """What an executor gets about every call of a function that takes no `Context`; else each has its own."""
-    forms: dict[tuple[str | None, ...], RecordForm] | None
+    is_settled: bool
+    """Whether every call is allowed whose arguments are: no rate is counted, no arguments are recorded."""
+    accepts: Callable[[JSONObject], bool]
+    """Returns whether the input schema allows the arguments."""
+    forms: RecordForms | None
     """The forms of its records; None where decisions differ, which are part of them."""
+    bases: Bases
+    """What decides on its calls, for their records."""
 
     @classmethod
-    def of(cls, tool: Tool, policy: Policy, default_ms: int, start: Start) -> PreparedTool:
-        """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own."""
+    def of(
+        cls, tool: Tool, policy: Policy, default_ms: int, start: Start, *, is_watched: bool = False
+    ) -> PreparedTool:
+        """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own.
+
+        Calls are `is_watched` where they are counted, or their arguments recorded.
+        """
         spec, own = tool.spec, ToolPolicy.of(policy, tool.spec)
         timeout_ms = timeout_ms_of(tool, policy, default_ms)
         is_plain = spec.operation is None and spec.upstream is None and not spec.takes_context
@@ -52,6 +61,9 @@ class PreparedTool:
             timeout_ms,
             spec.effect is not Effect.READ,
             spec.switch,
-            Run(timeout_ms, _NOBODY) if is_plain else None,
-            None if own.constant is None else {},
+            Run(timeout_ms, NOBODY) if is_plain else None,
+            own.constant is not None and own.constant.action is Action.ALLOW and not is_watched,
+            tool.input.accepts,
+            None if own.constant is None else RecordForms(),
+            Bases(tool, policy),
         )

@@ -6,10 +6,13 @@ with effects does not begin before its intent is written. With `on_failure = "wa
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
+from portbook.audit.basis import Bases
 from portbook.audit.records import both_views, intent_view, without_secrets
 from portbook.clock import Clock
+from portbook.model import NO_CONTEXT
 from portbook.stages.audit_failure import AuditFailure
 from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
@@ -27,7 +30,9 @@ class Recorder:
         self._warn = warn
         self._deterministic = deterministic
         self._failure = AuditFailure(warn)
-        self._held: list[tuple[CallState, tuple[bytes, bytes]]] = []
+        self._states: list[CallState] = []
+        self._views: list[tuple[bytes, bytes]] = []
+        """The records that are held, and the calls that they are of."""
         self._is_holding = False
         self.has_looked = False
         """Whether records could be written when this block began: one look serves all of its calls."""
@@ -83,7 +88,10 @@ class Recorder:
         redactor = state.redactor
         noted = state.call if redactor is None else without_secrets(state.call, state, redactor)
         arguments = state.shown() if state.rules.records_arguments else None
-        intent = intent_view(noted, state.ids, state, ts=self._clock.now().encode(), arguments=arguments)
+        key = state.rules.audit_key
+        keyed = b"" if key is None else key.members(state.call, state.ids[0])
+        ts = self._clock.now().encode()
+        intent = intent_view(noted, state.ids, state, ts=ts, arguments=arguments, keyed=keyed)
         try:
             self._sink.intend(intent)
         except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
@@ -92,42 +100,62 @@ class Recorder:
 
     def record(self, state: CallState, *, is_held: bool = False) -> None:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
-        call, outcome, redactor, arguments = state.call, state.outcome, state.in_force.rules.redactor, None
+        state.duration_us = round((self._clock.tick() - state.started) * 1_000_000)
+        call, outcome, arguments = state.call, state.outcome, None
         assert outcome is not None
-        if redactor is not None:
-            call = without_secrets(call, state, redactor)
-        if state.tool is not None:
-            if state.rules.records_arguments:
+        key, keyed = state.rules.audit_key, b""
+        if key is not None:
+            keyed = key.members(call, state.ids[0], outcome)
+        if state.tool is None:
+            if state.operator_said is not None and call.arguments:  # what the operator decided on
                 arguments = state.shown()
-        elif state.operator_said is not None and call.arguments:  # what the operator decided on
+        elif state.rules.records_arguments:
             arguments = state.shown()
-        views = both_views(
-            call,
-            outcome,
-            state.ids,
-            state,
-            self._clock.now().encode(),
-            state.duration_us,
-            self._deterministic,
-            arguments,
+        if call.context is not NO_CONTEXT or state.tool is None or call.arrival.session or call.flaw:
+            redactor = state.in_force.rules.redactor
+            if redactor is not None:  # the sender's own strings
+                call = without_secrets(call, state, redactor)
+        self._states.append(state)
+        self._views.append(
+            both_views(
+                call,
+                outcome,
+                state.ids,
+                state,
+                self._clock.now().encode(),
+                state.duration_us,
+                self._deterministic,
+                arguments,
+                keyed,
+            )
         )
-        self._held.append((state, views))
+        if state.bases is not None and state.bases.fresh:
+            self._explain(state.bases)
         if not (is_held or self._is_holding):
             self.flush()
+
+    def _explain(self, bases: Bases) -> None:
+        """Write what new bases are made of; those that cannot be written wait for the next record.
+
+        Nothing depends on it: a basis can be computed again from what it is made of.
+        """
+        with contextlib.suppress(OSError):
+            while bases.fresh:
+                self._sink.explain(bases.fresh[-1].as_line())
+                bases.fresh.pop()
 
     def flush(self) -> None:
         """Write the records that are held. A call whose record cannot be written ends without a result."""
         self.has_looked = False
-        held, self._held = self._held, []
-        if not held:
+        if not self._states:
             return
-        states, views = zip(*held, strict=True)
+        states, self._states, views, self._views = self._states, [], self._views, []
         try:
             failed = self._sink.write_all(views)
         except Exception as error:  # noqa: BLE001 - a record that cannot be written is a failure like any
-            failed = dict.fromkeys(range(len(held)), error)
+            failed = dict.fromkeys(range(len(states)), error)
         for place, error in failed.items():
             state = states[place]
             assert state.outcome is not None
             state.outcome = self._failure.after_a_call(error, state.outcome, state.rules)
-        self._failure.is_lasting = len(held) - 1 in failed
+        self._failure.is_lasting = len(states) - 1 in failed

@@ -7,11 +7,14 @@ from functools import partial
 from typing import Final, cast
 
 from portbook.canonical import json_bytes
-from portbook.model import JSON, Client, Draft, JSONObject
+from portbook.model import JSON, Client, Draft, DraftReport, JSONObject, Report
 from portbook.stages.ports import LARGE_BYTES, OffLoop
 from portbook.stages.state import CallState
 
-__all__ = ["RedactedClient", "redacted_client"]
+__all__ = ["RedactedClient", "redacted_client", "redacted_report"]
+
+# The longest message of a tool beside its progress, in characters.
+_MAX_MESSAGE: Final = 2000
 
 
 def redacted_client(state: CallState, off_loop: OffLoop) -> RedactedClient | None:
@@ -145,3 +148,13 @@ class RedactedClient:
         told, is_redacted = redactor.redact(value)
         self._state.is_redacted = self._state.is_redacted or is_redacted
         return told
+
+
+def redacted_report(report: DraftReport, state: CallState) -> Report:
+    """Return `report` with its messages cut, and redacted when they are sent."""
+
+    def tell(progress: float, total: float | None, message: str | None) -> None:
+        cut = None if message is None else message[:_MAX_MESSAGE]
+        report(progress, total, None if cut is None else Draft(len(cut), partial(state.without_secrets, cut)))
+
+    return tell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,7 @@ from portbook.stages.prepared_tool import PreparedTool
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
+    from portbook.audit.keyed_digests import AuditKey
     from portbook.settings import Settings
 
 __all__ = ["InForce", "Rules"]
@@ -36,19 +38,22 @@ class Rules:
     on_audit_failure: Literal["refuse", "warn"] = "refuse"
     records_arguments: bool = False
     """Whether execution records hold the redacted arguments."""
+    audit_key: AuditKey | None = None
+    """Makes digests of arguments, results and claims for the records; None where they have none."""
     timeout_ms: int = 30_000
     """The deadline of a tool that does not set its own."""
     settings: Settings | None = None
     """What they were read from; None for rules that were put together by hand."""
-    prepared: dict[tuple[Kind, str], PreparedTool] = field(
-        default_factory=dict[tuple[Kind, str], PreparedTool], init=False, compare=False, repr=False
+    prepared: defaultdict[Kind, dict[str, PreparedTool]] = field(
+        default_factory=lambda: defaultdict[Kind, dict[str, PreparedTool]](dict), init=False
     )
-    """The rows of the tools that have been called under these rules: new rules begin without any."""
+    """The rows of what has been called under these rules, by kind and name: new rules begin without any."""
 
     def prepare(self, tool: Tool, start: Start) -> PreparedTool:
         """Return the row of a tool, made now; `start` runs it."""
-        row = PreparedTool.of(tool, self.policy, self.timeout_ms, start)
-        self.prepared[tool.spec.kind, tool.spec.name] = row
+        is_watched = self.rates.per_minute is not None or self.records_arguments
+        row = PreparedTool.of(tool, self.policy, self.timeout_ms, start, is_watched=is_watched)
+        self.prepared[tool.spec.kind][tool.spec.name] = row
         return row
 
 

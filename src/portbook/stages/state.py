@@ -48,7 +48,9 @@ class CallState(Trail):
         self.duration_us = 0
         self._identity: Identity | None = None
         self._shown: tuple[Redactor, JSONObject] | None = None
-        self.caller = self.tool = self.decision = self.approval = self.operator_said = self.forms = None
+        self.caller = self.tool = self.decision = self.approval = self.operator_said = self.forms = (
+            self.bases
+        ) = None
         self.is_redacted = self.has_begun = False
 
     @property

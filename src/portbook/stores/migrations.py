@@ -95,8 +95,32 @@ CREATE TABLE observation (
 ) STRICT, WITHOUT ROWID;
 """
 
+# What is known of the records of every writer: their segments, and the checkpoints that cover them.
+_CHECKPOINTS: Final = """
+CREATE TABLE audit_checkpoint (
+    number    INTEGER NOT NULL PRIMARY KEY,
+    body      TEXT NOT NULL,
+    hash      TEXT NOT NULL,
+    key_id    TEXT,
+    signature TEXT
+) STRICT;
+CREATE TABLE audit_segment (
+    log        TEXT NOT NULL,
+    stream     TEXT NOT NULL,
+    file       TEXT NOT NULL,
+    first      INTEGER NOT NULL,
+    last       INTEGER NOT NULL,
+    head       TEXT NOT NULL,
+    records    TEXT,
+    checkpoint INTEGER,
+    is_pruned  INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (log, stream, file, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX audit_segment_by_checkpoint ON audit_segment (checkpoint);
+"""
+
 # The migration to each version. Only append: files of every version are in use.
-_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS)
+_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS)
 TABLES_VERSION: Final = len(_STEPS)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias, cast
 
 from portbook.access.approval_ticket import State, Ticket
 from portbook.canonical import json_bytes
-from portbook.mcp.tool_results import value_of
+from portbook.mcp.results import value_of
 from portbook.testing.call_result import CallResult, result_of
 from portbook.testing.default_settings import NamedCallers, Source, key_of
 from portbook.testing.fixed_time import FixedClock

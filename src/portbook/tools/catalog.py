@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from portbook.canonical import NotJSON, fingerprint
-from portbook.model import JSONObject, Kind
+from portbook.canonical import NotJSON, digest, fingerprint
+from portbook.model import JSON, JSONObject, Kind
 from portbook.protocol.headers import BadMark, Mark, marked_params
 from portbook.schema.cache import validator_for
 from portbook.schema.dialects import dialect_of
@@ -23,7 +23,9 @@ from portbook.tools.claimed_names import claims_of, refused_claims
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
 from portbook.tools.uri_templates import UriTemplate
-from portbook.tools.withheld_entry import WithheldEntry
+
+if TYPE_CHECKING:
+    from portbook.tools.withheld_entry import WithheldEntry
 
 __all__ = ["Catalog", "LeftOutEntry", "Tool"]
 
@@ -40,6 +42,9 @@ class Tool:
     outputs_by_status: Mapping[str, Validator] = field(default_factory=dict[str, Validator])
     """Those of `ToolSpec.outputs_by_status`, compiled."""
     _digest: list[str] = field(default_factory=list[str], init=False)
+    _digests: list[tuple[str | None, str | None, str | None]] = field(
+        default_factory=list[tuple[str | None, str | None, str | None]], init=False
+    )
     _marks: list[tuple[Mark, ...]] = field(default_factory=list[tuple[Mark, ...]], init=False)
 
     @property
@@ -48,6 +53,19 @@ class Tool:
         if not self._digest:  # on first use: a large document has a thousand tools, and few are called
             self._digest.append(fingerprint(self.spec.definition()))
         return self._digest[0]
+
+    @property
+    def digests(self) -> tuple[str | None, str | None, str | None]:
+        """Return the digests of the definition, the input schema and the output schema, as RFC 8785 has them.
+
+        None for one that has none: a number would be rounded, and no digest is better than a wrong one.
+        """
+        if not self._digests:
+            spec = self.spec
+            self._digests.append(
+                (_digest(spec.definition()), _digest(spec.input_schema), _digest(spec.output_schema))
+            )
+        return self._digests[0]
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -284,6 +302,13 @@ class Catalog:
 
     def __len__(self) -> int:
         return len(self._tools)
+
+
+def _digest(value: JSON) -> str | None:
+    try:
+        return digest(value)
+    except NotJSON:
+        return None
 
 
 def _declared_twice(first: ToolSpec, second: ToolSpec) -> str:

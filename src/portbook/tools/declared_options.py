@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from traceback import walk_tb
 from types import CodeType, FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["CallPlace", "declared_at", "place_of_error", "shown_file"]
 

@@ -108,7 +108,7 @@ class Switch:
         """Whether it is off because a new definition of the same entry is served."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ToolSpec:
     """One tool, resource or prompt, before its schemas are compiled."""
 
@@ -147,7 +147,7 @@ class ToolSpec:
     detaches: bool = True
     """Whether a call that may be a task is one from its start; otherwise from `context.detach()` on."""
     switch: Switch | None = None
-    author: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    author: Callable[..., Any] | None = field(default=None, compare=False)
     """The author's own function, whose place messages name."""
     skill: JSONObject | None = None
     """The entry of the Agent Skill, where this resource is its `SKILL.md`."""

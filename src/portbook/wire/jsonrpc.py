@@ -16,6 +16,7 @@ __all__ = [
     "MAX_ID_BYTES",
     "NO_ID",
     "OVERSIZE_RESULT",
+    "RESULT_FRAME",
     "Id",
     "error_frame",
     "generic_error",
@@ -36,6 +37,10 @@ MAX_ID_BYTES: Final = 256
 OVERSIZE_RESULT: Final = (
     b'{"ok":false,"reason":"validation_failed","errors":[{"path":"","msg":"payload_too_large"}]}'
 )
+
+
+# A response, to be filled with the token of the id and the result, which is copied once.
+RESULT_FRAME: Final = b'{"jsonrpc":"2.0","id":%b,"result":%b}'
 
 
 class Id(NamedTuple):
@@ -178,7 +183,7 @@ def mcp_refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -
 
 def result_frame(token: bytes, result: bytes) -> bytes:
     """Return the response frame with `result`, which is already JSON."""
-    return b"".join((b'{"jsonrpc":"2.0","id":', token, b',"result":', result, b"}"))  # copies a result once
+    return RESULT_FRAME % (token, result)
 
 
 def error_frame(token: bytes, error: object) -> bytes:

@@ -17,7 +17,7 @@ from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["DUPLICATE_KEY", "MAX_DEPTH", "parse"]
+__all__ = ["DUPLICATE_KEY", "MAX_DEPTH", "parse", "parse_tight"]
 
 # The limit of the parser library; a test pins it, so that a new release cannot change it unnoticed.
 MAX_DEPTH: Final = 201
@@ -47,6 +47,9 @@ _WORDS: tuple[tuple[str, str], ...] = (
 _SPACE: Final = ord(" ")
 _AFTER_NAME: Final = 11
 
+# Up to here the parser looks up every short string among those it has seen: methods and names come again.
+_SMALL: Final = 1024
+
 _POSITION = late_pattern(r"at line (\d+) column (\d+)$")
 
 
@@ -55,16 +58,25 @@ def parse(frame: bytes) -> JSON:
 
     Raises `Refused` with `NOT_JSON` where it is not valid.
     """
+    return parse_tight(frame)[0]
+
+
+def parse_tight(frame: bytes) -> tuple[JSON, bool]:
+    """Parse `frame`; return its value, and whether we would write that as these very bytes.
+
+    Raises `Refused` with `NOT_JSON` where it is not valid.
+    """
     # A value that would be written as the very same bytes has lost no equal key and holds no infinity. Most
     # clients write JSON as we do, and writing it costs half of looking for both.
     if len(frame) <= _AFTER_NAME or (frame[_AFTER_NAME] != _SPACE and frame[_AFTER_NAME - 1] != _SPACE):
         try:
-            value: Any = jiter.from_json(frame, cache_mode="keys")
+            is_small = len(frame) <= _SMALL
+            value: Any = jiter.from_json(frame) if is_small else jiter.from_json(frame, cache_mode="keys")
             if orjson.dumps(value) == frame:
-                return value
+                return value, True
         except (ValueError, orjson.JSONEncodeError):  # not JSON, or an integer from 2^64 on
             pass
-    return _parsed_strictly(frame)
+    return _parsed_strictly(frame), False
 
 
 def _parsed_strictly(frame: bytes) -> JSON:

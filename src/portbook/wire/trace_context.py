@@ -11,12 +11,17 @@ from portbook.text.late_pattern import late_pattern
 __all__ = ["is_trace_id", "trace_of", "traceparent_of"]
 
 _TRACE_DIGITS = 32
-_HEX = frozenset("0123456789abcdef")
 
 
 def is_trace_id(text: str) -> bool:
     """Return whether `text` is a W3C trace id: 32 hexadecimal digits in lower case, not all zero."""
-    return len(text) == _TRACE_DIGITS and _HEX.issuperset(text) and text != "0" * _TRACE_DIGITS
+    if len(text) != _TRACE_DIGITS or text != text.lower():
+        return False
+    try:
+        digits = bytes.fromhex(text)
+    except ValueError:
+        return False
+    return len(digits) * 2 == _TRACE_DIGITS and any(digits)  # fromhex skips spaces
 
 
 def traceparent_of(identity: Identity) -> str:

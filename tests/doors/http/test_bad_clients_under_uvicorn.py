@@ -12,6 +12,7 @@ import contextlib
 import pytest
 import uvloop
 
+from portbook.doors.http import asgi
 from support.bad_clients import BEHAVIOURS, HEAD, JSON, KERNEL_BYTES, LIVEZ, PHASES, World
 from support.under_uvicorn import PARSERS, under_uvicorn
 
@@ -72,5 +73,29 @@ def test_a_connection_goes_on_after_a_message_that_was_read_whole() -> None:
             request = b"POST /echo" + HEAD + JSON + b"content-length: 2\r\n\r\n{}"
             answer = await mounted.ask(request + LIVEZ)
             assert answer.count(b"HTTP/1.1 200 ") == 2
+
+    uvloop.run(main())
+
+
+@pytest.mark.parametrize("bound", ["UNFINISHED_BYTES", "WORKLOAD_BYTES"])
+def test_a_message_for_which_there_is_no_memory_is_refused(
+    bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asgi, bound, 100_000)
+    message = b"POST /wait" + HEAD + JSON + b"content-length: 90000\r\n\r\n" + b"1" * 90_000
+    begun = message[:-5_000] if bound == "UNFINISHED_BYTES" else message
+
+    async def main() -> None:
+        world = World()
+        async with under_uvicorn(world.routes(), "h11") as mounted:
+            first, second = await mounted.connect(), await mounted.connect()
+            await first.send(begun)
+            await asyncio.sleep(0.1)
+            await second.send(begun)
+            await mounted.settle(lambda: bool(world.refused))
+            assert world.refused == ["TOO_MANY_IN_FLIGHT"]
+            world.release.set()
+            await first.send(message[len(begun) :])
+            assert (await first.until(b"1" * 90_000)).startswith(b"HTTP/1.1 200 ")
 
     uvloop.run(main())

@@ -11,9 +11,16 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from portbook.doors.http.body_limits import BODY_SECONDS, MAX_DISCARDED_BYTES, WRITE_SECONDS, cut_off
-from portbook.doors.http.request import RequestHead
+from portbook.doors.http.request import RequestHead, decoded_path
 from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Handling, Router, begin_reply, finish_reply
+from portbook.doors.http.workload import (
+    COUNTED_BYTES,
+    UNFINISHED_BYTES,
+    WORKLOAD_BYTES,
+    Workload,
+    no_room,
+)
 from portbook.errors import Reason, Refused
 from portbook.executors.eager_task import start_now
 from portbook.wire.lines import OVERSIZE, Frame
@@ -40,6 +47,7 @@ def asgi_application(
     A body that takes longer than `body_seconds` is given up, and so is a stream of which the client reads
     nothing for `write_seconds`.
     """
+    unfinished, workload = Workload(UNFINISHED_BYTES), Workload(WORKLOAD_BYTES)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -48,54 +56,74 @@ def asgi_application(
         handling = router.handle(head)
         body, is_whole = (b"", not head.announces_body)
         if handling.takes_message:
-            body, is_whole = await _message(receive, body_seconds)
+            body, is_whole = await _message(receive, body_seconds, unfinished)
         if body is None:
             return  # the client left before it sent a message
+        counted: int | None = 0
+        if isinstance(body, bytes) and len(body) >= COUNTED_BYTES:
+            counted = workload.take(body)
         sender = _Sender(send, write_seconds, closes=handling.closes or not is_whole)
-        replying = start_now(_reply(handling, head, body, sender), _TASK)
-        if replying.done():
-            replying.result()  # raises what failed
-            return
-        await _unless_left(replying, receive)
+        try:
+            replying = start_now(
+                _reply(handling, head, no_room() if counted is None else body, sender), _TASK
+            )
+            if replying.done():
+                replying.result()  # raises what failed
+                return
+            await _unless_left(replying, receive)
+        finally:
+            workload.give_back(counted or 0)
 
     return app
 
 
 def _head_of(scope: Scope) -> RequestHead:
-    path = scope["path"].removeprefix(scope.get("root_path", ""))
+    raw: bytes | None = scope.get("raw_path")
+    # Servers decode the slashes of a path, too; as it came, it is optional.
+    path = scope["path"] if raw is None else decoded_path(raw.partition(b"?")[0].decode("ascii", "replace"))
+    path = path.removeprefix(scope.get("root_path", ""))
     version = scope.get("http_version")
     return RequestHead(
         scope["method"], path or "/", scope.get("query_string", b""), [*scope["headers"]], version
     )
 
 
-async def _message(receive: Receive, seconds: float) -> tuple[Frame | Refused | None, bool]:
+async def _message(
+    receive: Receive, seconds: float, unfinished: Workload
+) -> tuple[Frame | Refused | None, bool]:
     """Return the body of a request, or why it is refused, and whether it was read to its end.
 
     The body is None if the client left without one.
     """
     try:
         async with asyncio.timeout(seconds):
-            return await _body(receive)
+            return await _body(receive, unfinished)
     except TimeoutError:
         return Refused(Reason.FRAME_TOO_SLOW), False
 
 
-async def _body(receive: Receive) -> tuple[Frame | Refused | None, bool]:
+async def _body(receive: Receive, unfinished: Workload) -> tuple[Frame | Refused | None, bool]:
     body = bytearray()
-    held = 0
-    while True:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            return (cut_off() if held else None), False
-        held += len(event.get("body", b""))
-        if held <= MAX_FRAME_BYTES:
-            body += event.get("body", b"")
-        else:
-            body.clear()
-        is_whole = not event.get("more_body")
-        if is_whole or held > MAX_DISCARDED_BYTES:
-            return (OVERSIZE if held > MAX_FRAME_BYTES else bytes(body)), is_whole
+    held = counted = 0
+    try:
+        while True:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                return (cut_off() if held else None), False
+            held += len(event.get("body", b""))
+            if held <= MAX_FRAME_BYTES:
+                body += event.get("body", b"")
+            else:
+                body.clear()
+            is_whole = not event.get("more_body")
+            if is_whole or held > MAX_DISCARDED_BYTES:
+                return (OVERSIZE if held > MAX_FRAME_BYTES else bytes(body)), is_whole
+            if len(body) - counted >= COUNTED_BYTES:
+                if not unfinished.has_room_for(len(body) - counted):
+                    return no_room(), False
+                counted = len(body)
+    finally:
+        unfinished.give_back(counted)
 
 
 class _Sender:

@@ -37,6 +37,7 @@ class MountedApp:
         self._app = assemble(settings, is_exposed=is_exposed, toolsets=toolsets, is_server=True)
         self._serve = asgi_application(routes_of(self._app, has_legacy_sse=settings.legacy_sse))
         self._is_open = True
+        self._is_started = False
 
     async def __call__(
         self,
@@ -45,6 +46,9 @@ class MountedApp:
         send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
     ) -> None:
         """Answer one request, as ASGI 3 has it."""
+        if not self._is_started:  # now: an event loop runs
+            self._is_started = True
+            self._app.start()
         if scope["type"] != "lifespan":
             await self._serve(scope, receive, send)
             return

@@ -25,6 +25,7 @@ _SINGULAR: Final = frozenset(
         b"mcp-session-id",
         b"origin",
         b"transfer-encoding",
+        b"x-session-id",
     }
 )
 

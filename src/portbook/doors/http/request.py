@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import unquote
 
 from portbook.model import Arrival
 from portbook.wire.lines import Frame
 
-__all__ = ["AUTHORITY", "Headers", "InboundRequest", "RequestHead", "arrival_of", "key_of"]
+__all__ = ["AUTHORITY", "Headers", "InboundRequest", "RequestHead", "arrival_of", "decoded_path", "key_of"]
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 T = TypeVar("T")
@@ -17,6 +19,8 @@ T = TypeVar("T")
 AUTHORITY: Final = b":authority"
 
 _MAX_SESSION: Final = 256
+
+_SLASH: Final = re.compile("%2f", re.IGNORECASE)
 
 
 class RequestHead:
@@ -61,6 +65,15 @@ class InboundRequest(NamedTuple):
     """The whole body, of a route that takes a message."""
     segment: str = ""
     """The last segment of the path, where the route takes any."""
+
+
+def decoded_path(path: str) -> str:
+    """Return a path with its escapes decoded once.
+
+    All but those of a slash: it would be one more place where a path is split, and a rule of a proxy in front
+    for a folder would not know it.
+    """
+    return "%2F".join(unquote(part) for part in _SLASH.split(path)) if "%" in path else path
 
 
 def arrival_of(head: RequestHead, route: str, headers: Mapping[str, str] | None = None) -> Arrival:

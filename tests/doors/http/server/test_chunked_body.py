@@ -25,9 +25,9 @@ def test_it_does_not_matter_how_a_body_comes(step: int) -> None:
     assert (at, has_ended, bytes(body.content)) == (len(WHOLE), True, b"abc0123456789")
 
 
-def test_of_a_body_over_the_limit_only_the_size_is_kept() -> None:
+def test_a_body_over_the_limit_is_read_no_further_than_the_size_that_says_so() -> None:
     body = ChunkedBody(4)
-    assert body.read(b"3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n", 0)[1]
+    assert body.read(b"3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n", 0) == (len(b"3\r\nabc\r\n3\r\n"), False)
     assert (body.size, bytes(body.content)) == (6, b"")
 
 

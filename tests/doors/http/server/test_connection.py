@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
@@ -11,8 +12,13 @@ from typing import Any
 import pytest
 import uvloop
 
+from portbook.doors.http.request import InboundRequest
+from portbook.doors.http.response import Reply
+from portbook.doors.http.router import Route
 from portbook.doors.http.server.admission import ConnectionLimits
+from portbook.doors.http.server.client_output import ClientOutput
 from portbook.doors.http.server.http_server import ServerOptions
+from portbook.doors.http.server.turns import Turns
 from support.bad_clients import BEHAVIOURS, HEAD, JSON, KERNEL_BYTES, LARGE, LIVEZ, PHASES, World
 from support.counts import count
 from support.http_listener import PATIENCE_S, SHORT, Listener, Peer, allow_descriptors, listening
@@ -196,6 +202,26 @@ def test_whoever_reads_gets_a_large_answer_and_a_long_stream_whole() -> None:
     play(main)
 
 
+def test_a_client_that_reads_slowly_gets_a_large_answer_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[bool] = []
+
+    def has_moved(_: ClientOutput) -> bool:
+        moved.append(True)
+        return True
+
+    monkeypatch.setattr(ClientOutput, "has_moved", has_moved)
+
+    async def main(listener: Listener, world: World) -> None:
+        peer = await listener.connect(receive_buffer=4096)
+        peer.writer.transport.pause_reading()
+        await peer.send(b"GET /large" + HEAD + b"connection: close\r\n\r\n")
+        await listener.settle(lambda: len(moved) > 2)  # three deadlines have passed
+        peer.writer.transport.resume_reading()
+        assert (await peer.rest()).endswith(LARGE)
+
+    play(main)
+
+
 def test_an_old_client_gets_a_stream_without_chunks_and_an_end() -> None:
     async def main(listener: Listener, world: World) -> None:
         peer = await listener.connect()
@@ -293,6 +319,96 @@ def test_clients_that_go_on_after_their_answer_or_never_begin_keep_nobody_out(ph
         for _ in range(5):
             answer = await listener.ask(b"GET /large" + HEAD + b"connection: close\r\n\r\n")
             assert answer.endswith(LARGE)
+
+    play(main, ServerOptions(limits))
+
+
+@pytest.mark.covers("design.http-server.turns")
+def test_a_health_check_is_answered_while_more_has_come_than_there_is_time_for() -> None:
+    clients, each = 50, 8
+    request = b"GET /busy" + HEAD + b"\r\n"
+    served = 0
+
+    async def busy(_request: InboundRequest) -> Reply:
+        nonlocal served
+        served += 1
+        time.sleep(0.002)  # noqa: ASYNC251 - this is the work of a busy server
+        return Reply(200, b"", b"done")
+
+    async def scene() -> None:
+        world = World()
+        async with listening(world.routes() | {("GET", "/busy"): Route(busy)}) as listener:
+            peers = [await listener.connect() for _ in range(clients)]
+            checker = await listener.connect()
+            for peer in peers:
+                peer.writer.write(request * each)
+            await checker.send(LIVEZ)
+            assert (await checker.rest()).endswith(b"alive")
+            # A turn has time for five of them, and the check takes a few turns.
+            assert served < clients * each / 2
+            for peer in peers:
+                for _ in range(each):
+                    await peer.until(b"done")
+            assert served == clients * each
+
+    uvloop.run(scene())
+
+
+def test_a_new_request_that_would_wait_for_too_long_is_told_to_retry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Turns, "is_late", True)
+
+    async def main(listener: Listener, world: World) -> None:
+        first, second = await listener.connect(), await listener.connect()
+        await listener.settle(lambda: listener.server.connections == 2)
+        monkeypatch.setattr(Turns, "has_time", lambda _: False)
+        await first.send(b"GET /large" + HEAD + b"\r\n")
+        refused = await first.rest()
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 1" in refused
+        await second.send(LIVEZ)
+        assert (await second.rest()).endswith(b"alive")
+
+    play(main)
+
+
+@pytest.mark.covers("design.http-server.unfinished")
+def test_unfinished_messages_make_room_for_each_other_and_their_clients_are_told() -> None:
+    limits = ConnectionLimits(unfinished_bytes=100_000)
+    part = b"POST /echo" + HEAD + JSON + b"content-length: 900000\r\n\r\n" + b"1" * 40_000
+
+    async def main(listener: Listener, world: World) -> None:
+        first = await listener.connect()
+        await first.send(part)
+        await listener.settle(lambda: listener.server.connections == 1)
+        await asyncio.sleep(0.02)
+        further = [await listener.connect() for _ in range(2)]
+        for peer in further:
+            await peer.send(part)
+        assert (await first.rest()).startswith(b"HTTP/1.1 503 ")
+        assert world.refused == ["TOO_MANY_IN_FLIGHT"]
+        await further[1].send(b"1" * 860_000)
+        assert (await further[1].until(b"1" * 900_000)).startswith(b"HTTP/1.1 200 ")
+
+    play(main, ServerOptions(limits))
+
+
+@pytest.mark.covers("design.http-server.workload")
+def test_a_message_for_which_there_is_no_memory_beside_those_in_progress_is_refused() -> None:
+    limits = ConnectionLimits(workload_bytes=150_000)
+    message = b"POST /wait" + HEAD + JSON + b"content-length: 100000\r\n\r\n" + b"1" * 100_000
+
+    async def main(listener: Listener, world: World) -> None:
+        busy, refused = await listener.connect(), await listener.connect()
+        await busy.send(message)
+        await asyncio.sleep(0.05)
+        await refused.send(message)
+        await listener.settle(lambda: bool(world.refused))
+        assert world.refused == ["TOO_MANY_IN_FLIGHT"]
+        world.release.set()
+        assert (await busy.until(b"1" * 100_000)).startswith(b"HTTP/1.1 200 ")
+        assert (await refused.until(b"refused")).startswith(b"HTTP/1.1 503 ")
+        await refused.send(message)
+        assert (await refused.until(b"1" * 100_000)).startswith(b"HTTP/1.1 200 ")
 
     play(main, ServerOptions(limits))
 

@@ -32,7 +32,8 @@ def test_a_head_says_its_method_its_path_its_query_and_its_headers() -> None:
         (b"http://h:1/x?y", "/x", b"h:1"),
         (b"HTTPS://h", "/", b"h"),
         (b"http://h?y", "/", b"h"),
-        (b"/x#y", "/x", None),
+        (b"/x%2Fy", "/x%2Fy", None),
+        (b"/%78%2fy%20", "/x%2Fy ", None),
     ],
 )
 def test_a_path_is_decoded_once_and_never_resolved(target: bytes, path: str, authority: bytes | None) -> None:
@@ -71,6 +72,7 @@ REFUSED: dict[str, tuple[bytes, int]] = {
     "a tab": (head(first=b"GET\t/ HTTP/1.1"), 400),
     "a method that is no token": (head(first=b"G@T / HTTP/1.1"), 400),
     "a long method": (head(first=b"G" * 33 + b" / HTTP/1.1"), 400),
+    "a fragment": (head(first=b"GET /x#y HTTP/1.1"), 400),
     "a space in the target": (head(first=b"GET /a b HTTP/1.1"), 400),
     "a target that is not ASCII": (head(first=b"GET /\xc3\xa4 HTTP/1.1"), 400),
     "a target that is no path": (head(first=b"GET x HTTP/1.1"), 400),

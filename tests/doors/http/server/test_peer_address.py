@@ -30,7 +30,17 @@ def test_the_client_is_the_last_address_that_no_proxy_has(value: bytes, client: 
 
 
 @pytest.mark.parametrize(
-    "value", [b"", b"unknown", b"1.2.3", b"203.0.113.9:80", b"_x", b"203.0.113.9,,10.0.0.1", b"1.2.3.4," * 20]
+    "value",
+    [
+        b"",
+        b"unknown",
+        b"1.2.3",
+        b"203.0.113.9:80",
+        b"_x",
+        b"fe80::1%x",
+        b"203.0.113.9,,10.0.0.1",
+        b"1.2.3.4," * 20,
+    ],
 )
 def test_a_proxy_that_does_not_say_who_its_client_is_is_refused(value: bytes) -> None:
     with pytest.raises(BadForwarding):

@@ -37,6 +37,9 @@ ROUTE: Final = "/mcp"
 _MAX_LISTENING: Final = 1024
 
 
+_NOTHING: Final = Accepts(json=False, events=False)
+
+
 class _Head(NamedTuple):
     """What the headers of a request say, parsed."""
 
@@ -71,7 +74,7 @@ class _McpDoor:
     def post(self, request: InboundRequest) -> Replied:
         """Answer one message, or a batch."""
         head = request.head.derive(_head_of)
-        if not any(head.accepts):
+        if head.accepts == _NOTHING:
             return self._refuse(Refused(Reason.NOT_ACCEPTABLE), head)
         if head.session is None and not head.is_stateless:
             return self._answer_newcomer(request.body, head)
@@ -96,7 +99,7 @@ class _McpDoor:
             )
         finally:
             self._recorder.release()
-        if isinstance(work, CallState) and (live is None or live.is_saved):
+        if isinstance(work, CallState) and (live is None or live.saved == connection.session.changes):
             return HeldReply(self._recorder, work, response.worded)
         return self._answer_later(work, response, live)
 

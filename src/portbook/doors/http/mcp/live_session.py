@@ -28,6 +28,9 @@ _IDLE_S: Final = 3600.0
 class LiveSession:
     """One session, while it is in memory."""
 
+    connection: McpConnection
+    """Its MCP connection, which is made for the session and so after it."""
+
     def __init__(self, session_id: str, key: str | None, bound: str, budget: StreamBudget) -> None:
         """Make the session with this id, opened with `key`; `bound` identifies its caller."""
         self.id = session_id
@@ -44,28 +47,14 @@ class LiveSession:
         self.version: object = None
         """The store's version when this session was last compared with it."""
         self.used = self.touched = 0.0
+        self.checked_until = float("-inf")
+        """Until when it is known to be current, and the caller with `key` to be its own."""
         # Unique, so that event ids of an earlier process never match streams of this one.
         self._epoch = secrets.token_hex(4)
         self._count = 0
         self._retained = RetainedStreams(budget)
         self.standalone = EventStream(self._epoch + STANDALONE, is_deduplicated=True)
         self._retained.put(self.standalone)
-        self._connection: McpConnection | None = None
-
-    @property
-    def connection(self) -> McpConnection:
-        """Return its MCP connection."""
-        assert self._connection is not None
-        return self._connection
-
-    @connection.setter
-    def connection(self, connection: McpConnection) -> None:
-        self._connection = connection
-
-    @property
-    def is_saved(self) -> bool:
-        """Return whether its last change is stored, or being stored."""
-        return self.saved == self.connection.session.changes
 
     @property
     def revision_name(self) -> str:

@@ -110,6 +110,8 @@ class McpResponse:
 
     def worded(self, answer: Answer) -> Reply:
         """Return the reply with an answer that is there already, and with what was sent before it."""
+        if self._stream is None and self.accepts.json:  # nearly always
+            return reply_to(answer)
         return self.replied(self._outcome_now(answer))
 
     def replied(self, answer: Answer | None, after: Callable[[], Awaitable[None]] | None = None) -> Reply:

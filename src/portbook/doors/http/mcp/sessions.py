@@ -97,6 +97,8 @@ class Sessions:
     def find(self, session_id: str, arrival: Arrival) -> LiveSession | None:
         """Return the session with this id, if it is the caller's: from memory, or from the store."""
         live, now = self._live.find(session_id), self._tick()
+        if live is not None and now < live.checked_until and live.key is arrival.key:
+            return live  # nearly always: the same caller has used it a moment ago
         if live is None:
             live = self._revived(session_id, arrival)
             if live is None:
@@ -104,9 +106,16 @@ class Sessions:
         elif not self._is_callers(live, arrival.key) or not self._is_current(live, now):
             return None
         elif now - live.used < _LOOK_S:
+            self._note_checked(live)
             return live
         self._use(live, now)
+        self._note_checked(live)
         return live
+
+    def _note_checked(self, live: LiveSession) -> None:
+        """Note until when a session need not be checked, nor marked as used, again."""
+        if live.is_kept and live.version == self._version:
+            live.checked_until = min(live.used, self._looked) + _LOOK_S
 
     def may_listen(self, live: LiveSession, key: str | None) -> bool:
         """Return whether the caller with `key` may still read the stream of a session."""
@@ -208,6 +217,8 @@ class Sessions:
             is_same = live.key is key
         else:
             is_same = secrets.compare_digest(live.key.encode(), key.encode())
+            if is_same:
+                live.key = key  # the same text from now on is the same object, of a head that is remembered
         return is_same or live.bound == self._bound(key)
 
     def _is_current(self, live: LiveSession, now: float) -> bool:

@@ -6,11 +6,14 @@ import asyncio
 from typing import Any, Final
 
 from portbook.app.running_app import App
-from portbook.audit.verified_log import lost_calls, proof_data, verified_streams
+from portbook.audit.checkpoint import verify_checkpoints
+from portbook.audit.checkpoint_maker import log_name
+from portbook.audit.verified_log import CoveredLog, lost_calls, proof_data, verified_streams
 from portbook.doors.http.operator.operator_route import question
 from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Serve
 from portbook.model import JSON
+from portbook.stores.checkpoints import CheckpointStore
 
 __all__ = ["PROOF", "prove_log"]
 
@@ -23,7 +26,11 @@ def prove_log(served: App) -> Serve:
 
     def verified() -> dict[str, Any]:
         log_dir = served.log_dir
-        return proof_data(verified_streams(log_dir, served.keep_runs), lost_calls(log_dir))
+        covered = CheckpointStore(served.store).covered()  # before the records, which grow meanwhile
+        log = CoveredLog(covered, log_name(log_dir))
+        verdicts = verified_streams(log_dir, served.keep_runs, (), log)
+        checkpoints, uncovered = verify_checkpoints(covered), log.uncovered_in(verdicts)
+        return proof_data(verdicts, lost_calls(log_dir), checkpoints, uncovered)
 
     async def answer(_request: InboundRequest) -> JSON:
         async with verifying:

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Protocol
 
 from portbook.doors.http.server.peer_address import PeerAddresses
+from portbook.doors.http.workload import UNFINISHED_BYTES, WORKLOAD_BYTES
 
 __all__ = ["Admission", "ConnectionLimits", "Place", "PlacedConnection"]
 
@@ -30,6 +31,10 @@ class ConnectionLimits:
     per_address: int = 256
     unread_bytes: int = 67_108_864
     """What may wait to be read by all clients together: a few dozen large answers."""
+    unfinished_bytes: int = UNFINISHED_BYTES
+    """What may have come from all clients together that is not a whole message yet, or has to wait."""
+    workload_bytes: int = WORKLOAD_BYTES
+    """What the messages that are being answered may take as values."""
 
 
 class Place(Enum):

@@ -12,7 +12,7 @@ from portbook.doors.http.router import Handling, begin_reply, finish_reply, rele
 from portbook.doors.http.server.client_output import ClientOutput
 from portbook.doors.http.server.deadlines import Phase
 from portbook.doors.http.server.hall import Hall
-from portbook.doors.http.server.response_writer import OLD, connection_line, document
+from portbook.doors.http.server.response_writer import NEW, OLD, connection_line, document
 from portbook.doors.http.server.stay import Stay
 from portbook.errors import Refused
 from portbook.executors.eager_task import start_now
@@ -56,7 +56,7 @@ class Answerer:
     def take(self, head: RequestHead, *, closes: bool) -> Handling:
         """Take a request, to be answered next; return how."""
         self._head = head
-        self._handling = handling = head.derive(self._hall.router.handle)
+        self._handling = handling = head.derive(self._hall.handle)
         self.closes = closes or handling.closes
         return handling
 
@@ -71,7 +71,12 @@ class Answerer:
 
     def release(self, held: HeldReply) -> None:
         """Send a reply whose record is written."""
-        self._reply(released(held))
+        reply = released(held)
+        if reply.stream is None:
+            self._write(reply)
+            self._connection.answered(is_whole=True)
+        else:
+            self._reply(reply)
         self._connection.take_next()
 
     def cancel(self, *, has_begun_body: bool) -> None:
@@ -105,8 +110,10 @@ class Answerer:
     def _write(self, reply: Reply) -> None:
         """Write a reply that is there whole, unless the client has left."""
         if self._stay.phase is Phase.ANSWER:
-            is_head = self._head.method == "HEAD"
-            self._out.write(document(reply, self._lines_beside(reply), self._hall.date, is_head=is_head))
+            head = self._head
+            is_last = self.closes or reply.closes
+            more = self._handling.more if head.version == NEW and not is_last else self._lines_beside(reply)
+            self._out.write(document(reply, more, self._hall.date, is_head=head.method == "HEAD"))
 
     def _lines_beside(self, reply: Reply) -> bytes:
         """Return the headers beside those of a reply, with what they say about the connection."""

@@ -1,44 +1,40 @@
-"""What waits to be read by all clients together: it is bounded, whatever each of them may have.
+"""What is held for all clients together: it is bounded, whatever each of them may have.
 
-An answer that is there whole is held until its client has read it. A client that stops reading has a
-deadline; until then its answer takes memory. If all of these answers take too much, the connection that has
-been waiting longest is closed. Its call has ended and is recorded.
+It is used for what comes in and for what goes out. A message is held until it has come whole, and an answer
+that is there whole until its client has read it. A client that stops in the middle has a deadline; until then
+its part takes memory. If all of these parts take too much, the connection that has been waiting longest makes
+room.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
-__all__ = ["Backlog", "StuckConnection"]
+__all__ = ["Backlog"]
 
-
-class StuckConnection(Protocol):
-    """A connection whose client has much to read."""
-
-    def abort(self) -> None:
-        """Close at once, whatever is left to write."""
-        ...
+T = TypeVar("T")
 
 
-class Backlog:
-    """The connections that have much to write, the one that has been waiting longest first."""
+class Backlog(Generic[T]):
+    """The connections for which much is held, the one that has been waiting longest first."""
 
-    def __init__(self, most_bytes: int) -> None:
-        """Hold at most `most_bytes`; a single answer may be larger."""
+    def __init__(self, most_bytes: int, end: Callable[[T], None]) -> None:
+        """Hold at most `most_bytes`, of one connection also more; `end` makes a connection give way."""
         self._most_bytes = most_bytes
-        self._waiting: dict[StuckConnection, int] = {}
+        self._end = end
+        self._waiting: dict[T, int] = {}
         self._total = 0
 
-    def add(self, connection: StuckConnection, size: int) -> None:
-        """Count what a connection has to write, and close those for which there is no room."""
-        self.remove(connection)
+    def add(self, connection: T, size: int) -> None:
+        """Count what is held for a connection, and end those for which there is no room."""
+        self._total += size - self._waiting.get(connection, 0)
         self._waiting[connection] = size
-        self._total += size
         while self._total > self._most_bytes and len(self._waiting) > 1:
             longest = next(iter(self._waiting))
             self.remove(longest)
-            longest.abort()
+            self._end(longest)
 
-    def remove(self, connection: StuckConnection) -> None:
-        """Count no longer what a connection has to write: it is read, or the connection is closed."""
+    def remove(self, connection: T) -> None:
+        """Count a connection no longer: nothing is held for it, or it is closed."""
         self._total -= self._waiting.pop(connection, 0)

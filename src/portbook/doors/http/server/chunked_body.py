@@ -26,7 +26,7 @@ class ChunkedBody:
     __slots__ = ("_ends_chunk", "_left", "_max_bytes", "content", "is_trailing", "size")
 
     def __init__(self, max_bytes: int) -> None:
-        """Keep up to `max_bytes` of content; of a longer body, only its size counts."""
+        """Keep up to `max_bytes` of content; a longer body is read no further."""
         self._max_bytes = max_bytes
         self._left: int = 0
         self._ends_chunk = False
@@ -59,6 +59,10 @@ class ChunkedBody:
             if size is None:
                 return at, False
             at, self._left = size
+            if self.size + self._left > self._max_bytes:
+                self.size += self._left  # what is announced is too much, whether it comes or not
+                self.content.clear()
+                return at, False
             self._ends_chunk = self._left > 0
             self.is_trailing = self._left == 0
         return _after_trailers(data, at)
@@ -66,10 +70,7 @@ class ChunkedBody:
     def _add(self, piece: bytes) -> None:
         self._left -= len(piece)
         self.size += len(piece)
-        if self.size <= self._max_bytes:
-            self.content += piece
-        else:
-            self.content.clear()
+        self.content += piece
 
 
 def _size_line(data: bytes, at: int) -> tuple[int, int] | None:

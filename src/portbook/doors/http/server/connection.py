@@ -16,14 +16,14 @@ from portbook.doors.http.body_limits import MAX_DISCARDED_BYTES
 from portbook.doors.http.server.answerer import Answerer
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.client_input import ClientInput
-from portbook.doors.http.server.client_output import ClientOutput
+from portbook.doors.http.server.client_output import ClientOutput, limit_unsent
 from portbook.doors.http.server.deadlines import Phase
 from portbook.doors.http.server.hall import Hall
-from portbook.doors.http.server.head_parser import ParsedHead
 from portbook.doors.http.server.peer_address import normal_address
 from portbook.doors.http.server.request_reader import RequestReader
 from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
 from portbook.doors.http.server.stay import Stay
+from portbook.doors.http.workload import COUNTED_BYTES, no_room
 from portbook.errors import Reason, Refused
 from portbook.wire.lines import OVERSIZE
 
@@ -34,6 +34,11 @@ _MAX_IN_A_ROW: Final = 4
 
 _AT_REST: Final = (Phase.IDLE, Phase.FIRST_BYTE)
 _BEFORE_ANSWER: Final = (Phase.IDLE, Phase.FIRST_BYTE, Phase.HEAD, Phase.BODY)
+
+# Health checks, which are answered out of turn: an orchestrator that gets no answer restarts a busy server.
+_PROMPT: Final = tuple(
+    b"%b %b " % (method, path) for method in (b"GET", b"HEAD") for path in (b"/livez", b"/readyz", b"/health")
+)
 
 
 class ServerConnection(asyncio.Protocol):
@@ -52,6 +57,8 @@ class ServerConnection(asyncio.Protocol):
         self._discarded = 0
         self._awaits_turn = False
         self._has_rest = False
+        self._is_holding = False
+        self._counted = 0
 
     # -- what the transport tells
 
@@ -64,6 +71,7 @@ class ServerConnection(asyncio.Protocol):
     def _is_admitted(self, transport: asyncio.BaseTransport) -> bool:
         """Take a place; return whether there is one."""
         self._use(cast("asyncio.Transport", transport))  # uvloop's is no subclass
+        limit_unsent(transport)
         peer: object = transport.get_extra_info("peername")
         self._hall.enter(self)
         # A Unix socket has no address, and is its owner's alone.
@@ -86,11 +94,7 @@ class ServerConnection(asyncio.Protocol):
                 self.abort()
         elif phase is not Phase.CLOSING:
             self._reader.feed(data)
-            self._advance()
-            if self._reader.unread_bytes and self._is_waiting:
-                self._in.hold_back()
-            if self._hall.held.is_full:
-                self._hall.held.release()
+            self._go_on()
 
     def eof_received(self) -> bool:
         """Take the end of what the client sends as its leaving."""
@@ -101,7 +105,8 @@ class ServerConnection(asyncio.Protocol):
         """Cancel what was for this client alone, and leave when it has ended."""
         self._give_up()
         self._stay.end()
-        self._hall.backlog.remove(self)
+        self._hall.unread.remove(self)
+        self._hall.unfinished.remove(self)
         task = self._answerer.task
         if task is None:
             self._hall.leave(self)
@@ -110,16 +115,16 @@ class ServerConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""
-        self._out.is_stuck = True
+        self._out.hold()
         self._stay.await_reading()
-        self._hall.backlog.add(self, self._out.held_bytes)
+        self._hall.unread.add(self, self._out.held_bytes)
 
     def resume_writing(self) -> None:
         """Go on where the client has read."""
-        self._hall.backlog.remove(self)
+        self._hall.unread.remove(self)
         self._stay.enter(self._stay.phase)
         self._out.resume()
-        self._advance()
+        self._go_on()
 
     # -- what the hall asks for
 
@@ -130,7 +135,9 @@ class ServerConnection(asyncio.Protocol):
 
     def expire(self) -> None:
         """End the phase whose time is over."""
-        if self._out.is_stuck or self._stay.phase not in _BEFORE_ANSWER:
+        if self._out.is_stuck and self._out.has_moved():
+            self._stay.await_reading()
+        elif self._out.is_stuck or self._stay.phase not in _BEFORE_ANSWER:
             self.abort()
         elif self._stay.phase is Phase.BODY:
             self._end_here()
@@ -155,6 +162,16 @@ class ServerConnection(asyncio.Protocol):
         self._stay.enter(Phase.CLOSING)
         self._transport.abort()
 
+    def make_room(self) -> None:
+        """Give up what the client is sending, and what it sent ahead."""
+        if self._stay.phase is Phase.BODY:
+            self._end_here()
+            self._answerer.answer(no_room())
+        elif self._stay.phase in _BEFORE_ANSWER:
+            self._refuse(busy(self._hall.date))
+        else:
+            self.abort()
+
     # -- reading
 
     @property
@@ -166,61 +183,99 @@ class ServerConnection(asyncio.Protocol):
         """Take requests while there are whole ones and the client reads its answers, a few at a time."""
         taken, stay = 0, self._stay
         try:
-            while stay.phase in _BEFORE_ANSWER and not self._is_waiting and self._take():
+            while stay.phase in _BEFORE_ANSWER and not self._out.is_stuck:
+                if not (self._take_body() if stay.phase is Phase.BODY else self._take_head()):
+                    break
                 taken += 1
                 if taken >= _MAX_IN_A_ROW and self._reader.unread_bytes:
                     self._await_turn()
+                    break
         except BadRequest as error:
             self._refuse(bad_request(error, self._hall.date))
         if self._in.is_paused and not self._is_waiting:
             self._in.read_on()
 
+    def _go_on(self) -> None:
+        """Take what has come: at once if there is time, or when it is this connection's turn."""
+        turns = self._hall.turns
+        if turns.has_time() or (self._stay.phase in _AT_REST and self._reader.begins_with(_PROMPT)):
+            self._advance()
+        elif self._reader.unread_bytes and not self._is_waiting:
+            self._queue()
+        self._note_held()
+
+    def _queue(self) -> None:
+        """Wait for a turn, unless that would take too long for a new request."""
+        if self._stay.phase in _AT_REST:
+            if self._hall.turns.is_late:
+                self._refuse(busy(self._hall.date))
+                return
+            self._stay.enter(Phase.HEAD)  # it is not idle
+        self._await_turn()
+
     def _await_turn(self) -> None:
         self._awaits_turn = True
-        asyncio.get_running_loop().call_soon(self._take_turn)
+        self._hall.turns.wait(self)
 
-    def _take_turn(self) -> None:
+    def take_turn(self) -> None:
+        """Take a few requests."""
         self._awaits_turn = False
         self._advance()
+        self._note_held()
+
+    def _note_held(self) -> None:
+        """Count what is held, and read no more if that is much; release answers if many wait."""
+        held = self._reader.held_bytes
+        if held:
+            if self._is_waiting:
+                self._in.hold_back()
+            self._is_holding = True
+            self._hall.unfinished.add(self, held)
+        elif self._is_holding:
+            self._is_holding = False
+            self._hall.unfinished.remove(self)
         if self._hall.held.is_full:
             self._hall.held.release()
 
-    def _take(self) -> bool:
-        """Take a head or a body; return whether there was a whole one."""
-        if self._stay.phase is Phase.BODY:
-            return self._take_body()
+    def _take_head(self) -> bool:
+        """Take a head, and its message if that has come; return whether there was a whole head."""
         parsed = self._reader.read_head()
-        if parsed is not None:
-            self._take_head(parsed)
-            return True
-        if self._stay.phase in _AT_REST and self._reader.unread_bytes:
-            self._stay.enter(Phase.HEAD)
-        return False
-
-    def _take_head(self, parsed: ParsedHead) -> None:
-        hall, head = self._hall, parsed.head
-        self._client = hall.client_of(head, self._stay.address)
-        if not self._stay.is_served(head.path) or not hall.admission.count(self._client):
-            self._client = None
-            self._refuse(busy(hall.date))
-            return
+        if parsed is None:
+            if self._stay.phase in _AT_REST and self._reader.unread_bytes:
+                self._stay.enter(Phase.HEAD)
+            return False
+        head, hall = parsed.head, self._hall
+        if not self._stay.is_usual or hall.addresses.has_proxies:
+            self._client = hall.client_of(head, self._stay.address)
+            if not self._stay.is_served(head.path) or not hall.admission.count(self._client):
+                self._client = None
+                self._refuse(busy(hall.date))
+                return True
         handling = self._answerer.take(head, closes=not parsed.keeps_alive or hall.is_stopping)
         if handling.takes_message:
             if not self._take_body():
                 self._stay.enter(Phase.BODY)
                 if parsed.expects_continue and not self._reader.has_begun_body:
                     self._out.write(CONTINUE)
-            return
+            return True
         if not self._reader.skip_body():
             self._end_here()
         self._answerer.answer(b"")
+        return True
 
     def _take_body(self) -> bool:
+        """Take a message; return whether it has come whole."""
         body = self._reader.read_body()
         if body is None:
             return False
         if body is OVERSIZE:
             self._end_here()
+        elif len(body) >= COUNTED_BYTES:
+            counted = self._hall.workload.take(body)
+            if counted is None:
+                self._answerer.answer(no_room())
+                return True
+            self._counted = counted
         self._answerer.answer(body)
         return True
 
@@ -235,6 +290,9 @@ class ServerConnection(asyncio.Protocol):
         if self._client is not None:
             self._hall.admission.discount(self._client)
             self._client = None
+        if self._counted:
+            self._hall.workload.give_back(self._counted)
+            self._counted = 0
         if self._stay.phase is not Phase.ANSWER:
             return  # the client has left
         if not is_whole:

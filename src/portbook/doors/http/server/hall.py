@@ -16,6 +16,8 @@ from portbook.doors.http.server.deadlines import Deadlines
 from portbook.doors.http.server.held_replies import HeldReplies
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
 from portbook.doors.http.server.response_writer import date_line
+from portbook.doors.http.server.turns import Turns
+from portbook.doors.http.workload import Workload
 
 __all__ = ["Guest", "Hall"]
 
@@ -43,6 +45,10 @@ class Guest(Protocol):
         """Close at once."""
         ...
 
+    def make_room(self) -> None:
+        """Give up what the client is sending, and what it sent ahead."""
+        ...
+
 
 class Hall:
     """The open connections of one server, under one timer."""
@@ -55,7 +61,8 @@ class Hall:
         addresses: PeerAddresses,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.router = router
+        self.handle = router.handle
+        """Returns how a request is answered."""
         self.deadlines = deadlines
         self.seconds = deadlines.by_phase()
         self.reserve_seconds = deadlines.by_phase_in_reserve()
@@ -64,7 +71,12 @@ class Hall:
         self.is_stopping = False
         self._clock = clock
         self.held = HeldReplies()
-        self.backlog = Backlog(limits.unread_bytes)
+        self.turns = Turns()
+        self.unread: Backlog[Guest] = Backlog(limits.unread_bytes, lambda guest: guest.abort())
+        """What clients have not read yet."""
+        self.unfinished: Backlog[Guest] = Backlog(limits.unfinished_bytes, lambda guest: guest.make_room())
+        """What has come and is no whole message yet, or has to wait."""
+        self.workload = Workload(limits.workload_bytes)
         self._loop = asyncio.get_running_loop()
         self._guests: set[Guest] = set()
         self._empty = asyncio.Event()

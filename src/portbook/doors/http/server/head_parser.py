@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Final, NamedTuple
-from urllib.parse import unquote
 
-from portbook.doors.http.request import AUTHORITY, Headers, RequestHead
+from portbook.doors.http.request import AUTHORITY, Headers, RequestHead, decoded_path
 from portbook.doors.http.server.bad_request import BadRequest
 
 __all__ = ["FIELDS", "MAX_HEAD_BYTES", "TOKEN_BYTES", "ParsedHead", "parse_head"]
@@ -98,9 +97,10 @@ def _split(target: bytes, method: bytes) -> tuple[str, bytes, bytes | None]:
             target = b"/" + target
     elif not target.startswith(b"/") and (method, target) != (b"OPTIONS", b"*"):
         raise BadRequest(400, "The target of a request is a path, or an http address.")
-    path, _, query = target.partition(b"#")[0].partition(b"?")
-    text = path.decode("ascii")
-    return (unquote(text) if "%" in text else text), query, authority
+    if b"#" in target:
+        raise BadRequest(400, "The target of a request has no fragment.")
+    path, _, query = target.partition(b"?")
+    return decoded_path(path.decode("ascii")), query, authority
 
 
 def _framing(head: RequestHead) -> tuple[int, bool]:

@@ -60,7 +60,7 @@ class PeerAddresses:
         client = None
         for hop in reversed(hops):
             client = normal_address(hop.strip(" \t"))
-            if client is None:
+            if client is None or "%" in client:  # a zone means nothing to a different machine
                 raise BadForwarding
             if not self.is_trusted(client):
                 break

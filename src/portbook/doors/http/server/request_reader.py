@@ -40,6 +40,16 @@ class RequestReader:
         return len(self._data) - self._at
 
     @property
+    def held_bytes(self) -> int:
+        """Return how many bytes are held: those not read yet, and the part of a body that has come."""
+        held = len(self._data) - self._at + len(self._body)
+        return held if self._chunks is None else held + len(self._chunks.content)
+
+    def begins_with(self, starts: tuple[bytes, ...]) -> bool:
+        """Return whether what is not read yet begins with one of these."""
+        return self._data.startswith(starts, self._at)
+
+    @property
     def has_begun_body(self) -> bool:
         """Return whether a part of the body that is being read has come."""
         return bool(self._body) or (self._chunks is not None and self._chunks.size > 0)
@@ -64,8 +74,8 @@ class RequestReader:
         if end < 0:
             self._check_unfinished(start)
             return None
-        self._at = self._searched = end + 4
-        parsed = parse_head(data[start : end + 4] if start or end + 4 < len(data) else data)
+        self._at = self._searched = end = end + 4
+        parsed = parse_head(data[start:end])
         self._left = parsed.length
         self._chunks = ChunkedBody(MAX_FRAME_BYTES) if parsed.is_chunked else None
         return parsed
@@ -77,13 +87,16 @@ class RequestReader:
         """
         if self._chunks is not None:
             return self._read_chunks(self._chunks)
-        if self._left > MAX_FRAME_BYTES and not self._body:
-            return OVERSIZE
+        if not self._body:
+            if self._left > MAX_FRAME_BYTES:
+                return OVERSIZE
+            start, end = self._at, self._at + self._left
+            if end <= len(self._data):  # nearly always: it came with its head
+                self._at, self._left = end, 0
+                return self._data[start:end]
         part = self._data[self._at : self._at + self._left]
         self._at += len(part)
         self._left -= len(part)
-        if not self._left and not self._body:
-            return part
         self._body += part
         return self._whole() if not self._left else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
@@ -14,6 +15,7 @@ __all__ = [
     "CLOSE_LINE",
     "CONTINUE",
     "LAST_CHUNK",
+    "NEW",
     "OLD",
     "bad_request",
     "busy",
@@ -34,6 +36,7 @@ _CODES: Final = {431: "PAYLOAD_TOO_LARGE", 501: "NOT_SUPPORTED", 505: "NOT_SUPPO
 
 # The version of HTTP in which a connection closes unless both sides say otherwise.
 OLD: Final = "1.0"
+NEW: Final = "1.1"
 CLOSE_LINE: Final = b"connection: close\r\n"
 _KEEP_ALIVE_LINE: Final = b"connection: keep-alive\r\n"
 
@@ -46,11 +49,17 @@ def date_line(now_s: float) -> bytes:
     return b"date: %b\r\n" % formatdate(now_s, usegmt=True).encode()
 
 
+@lru_cache(maxsize=1024)
+def _length_line(length: int) -> bytes:
+    """Return the last line of a head and its end; answers of one tool are about as long as each other."""
+    return b"content-length: %d\r\n\r\n" % length
+
+
 def document(reply: Reply, more: bytes, date: bytes, *, is_head: bool = False) -> bytes:
     """Return a whole response, with `more` headers; of one to HEAD, everything but the body."""
     status, lines, body, _, _ = reply
     # A 204 has no body, and so no length.
-    length = b"content-length: %d\r\n\r\n" % len(body) if status != 204 else b"\r\n"
+    length = _length_line(len(body)) if status != 204 else b"\r\n"
     return b"".join((_STATUS_LINES[status], date, lines, more, length, b"" if is_head else body))
 
 

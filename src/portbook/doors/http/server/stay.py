@@ -17,7 +17,7 @@ _GIVES_WAY: Final = (Phase.FIRST_BYTE, Phase.IDLE, Phase.DRAIN)
 class Stay:
     """One connection's place, phase and deadline."""
 
-    __slots__ = ("_connection", "_hall", "_place", "_seconds", "address", "deadline", "phase")
+    __slots__ = ("_connection", "_hall", "_place", "_seconds", "address", "deadline", "is_usual", "phase")
 
     def __init__(self, connection: PlacedConnection, hall: Hall) -> None:
         self._connection = connection
@@ -26,6 +26,8 @@ class Stay:
         self._seconds = hall.seconds
         self.address: str | None = None
         """Where the client is; None at a Unix socket."""
+        self.is_usual = False
+        """Whether its place serves every path."""
         self.phase = Phase.CLOSING
         self.deadline = NEVER
 
@@ -35,6 +37,7 @@ class Stay:
         self._place = self._hall.admission.place(self._connection, address)
         if self._place is Place.NONE:
             return False
+        self.is_usual = self._place is Place.USUAL
         if self._place is Place.RESERVE:
             self._seconds = self._hall.reserve_seconds
         self.enter(Phase.FIRST_BYTE)
@@ -44,7 +47,7 @@ class Stay:
         """Wait for something else from now on, until its deadline."""
         hall = self._hall
         if phase in _GIVES_WAY:
-            if self._place is Place.USUAL:
+            if self.is_usual:
                 hall.admission.idle[self._connection] = None
         elif self.phase in _GIVES_WAY:
             hall.admission.idle.pop(self._connection, None)
@@ -57,9 +60,10 @@ class Stay:
 
     def is_served(self, path: str) -> bool:
         """Return whether this place serves a path: the reserve serves few."""
-        return self._place is Place.USUAL or self._hall.is_reserved(path)
+        return self.is_usual or self._hall.is_reserved(path)
 
     def end(self) -> None:
         """Free the place."""
         self._hall.admission.leave(self._connection, self._place, self.address)
         self._place = Place.NONE
+        self.is_usual = False

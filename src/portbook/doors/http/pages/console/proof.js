@@ -36,11 +36,12 @@ function proofOf(proof) {
         "p",
         { class: "verdict bad" },
         h("strong", {}, "The log is broken."),
-        " Below is the first record that does not follow from the one before it.",
+        " Below is the first place that is not as it was written.",
       );
   return [
     verdict,
     ...proof.streams.map(streamCard),
+    checkpointCard(proof.checkpoints),
     signingCard(proof.signing_key),
     unknownCard(proof.unknown),
   ];
@@ -69,6 +70,29 @@ function streamCard(stream) {
           ),
         ]
       : null,
+  );
+}
+
+function checkpointCard(checkpoints) {
+  const { broken, newest } = checkpoints;
+  return h(
+    "section",
+    { class: "card" },
+    h("header", {}, h("h2", {}, "checkpoints"), badge(checkpoints.whole ? "whole" : "broken")),
+    facts([
+      ["newest", newest ? h("code", {}, newest) : "none yet"],
+      ["made", checkpoints.at ? clock(checkpoints.at) : null],
+      ["signed by", checkpoints.signed_by ? h("code", {}, checkpoints.signed_by) : null],
+      ["not covered yet", checkpoints.uncovered ? counted(checkpoints.uncovered, "record") : null],
+      ["broken at", broken ? `checkpoint ${broken.checkpoint}: ${broken.message}` : null],
+    ]),
+    h(
+      "p",
+      { class: "dim" },
+      "A checkpoint shows that records were cut off at the end, or a whole file was removed. Note the newest elsewhere: ",
+      h("code", {}, "portbook audit verify --checkpoint NEWEST"),
+      " later proves that none was replaced.",
+    ),
   );
 }
 

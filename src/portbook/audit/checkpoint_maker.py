@@ -1,0 +1,144 @@
+"""`CheckpointMaker`: publishes what a journal wrote, and makes checkpoints over it.
+
+Records whose process was killed before it published them are published by the next process that serves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Final
+
+from portbook.audit.chain import head_of
+from portbook.audit.checkpoint import CheckpointBody, checkpoint_of
+from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM, Journal, WrittenRecords
+from portbook.audit.log_reader import files_in, is_written_to, lines_from_end, stream_folder
+from portbook.audit.merkle_tree import root_of
+from portbook.clock import Clock, until
+from portbook.provenance.signing import Signer
+from portbook.stores.checkpoints import CheckpointRow, CheckpointStore, PrunedFile, Segment
+
+__all__ = ["CheckpointMaker", "log_name"]
+
+# The most records of a killed process whose tree is still made: it served longer without a store.
+_MAX_LEFT: Final = 10_000
+
+
+def log_name(log_dir: Path) -> str:
+    """Return what a folder of records is called in checkpoints."""
+    return str(log_dir.resolve())
+
+
+class CheckpointMaker:
+    """Covers the records of one journal. Not thread-safe: it belongs to the thread that writes records."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        store: CheckpointStore,
+        log_dir: Path,
+        clock: Clock,
+        signer: Callable[[], Signer | None],
+        interval_s: float,
+    ) -> None:
+        """Make a checkpoint only where the newest one, of any process, is at least `interval_s` old."""
+        self._journal = journal
+        self._store = store
+        self._log_dir = log_dir
+        self._log = log_name(log_dir)
+        self._clock = clock
+        self._signer = signer
+        self._interval_s = interval_s
+        self._segments: list[Segment] = []
+        """What was written and is not published yet."""
+        self._pruned: list[PrunedFile] = []
+        self._is_waiting = False
+        """Whether something is published and not covered yet."""
+
+    def collect(self) -> None:
+        """Take what was written and pruned since the last call."""
+        self._segments += [_segment(self._log, each) for each in self._journal.take()]
+        self._pruned += [PrunedFile(self._log, *each) for each in self._journal.take_pruned()]
+
+    def cover(self, *, is_last: bool = False) -> Future[bool] | None:
+        """Publish what was collected, and make a checkpoint if none was made lately, or if this `is_last`.
+
+        Return None if there is nothing to cover. `settle` takes the result.
+
+        Raises `StoreError` where the store cannot be opened.
+        """
+        if not (self._segments or self._pruned or self._is_waiting):
+            return None
+        now, pruned, signer = self._clock.now(), list(self._pruned), self._signer()
+
+        def make(
+            newest: CheckpointRow | None, waiting: Sequence[Segment], floor: int | None
+        ) -> CheckpointRow | None:
+            if not (waiting or pruned) or (not is_last and self._is_early(newest, now)):
+                return None
+            return checkpoint_of(newest, waiting, pruned, floor, now, signer)
+
+        return self._store.cover(list(self._segments), pruned, make)
+
+    def _is_early(self, newest: CheckpointRow | None, now: str) -> bool:
+        body = None if newest is None else CheckpointBody.read(newest)
+        # Not where it is in the future: the clock of this machine was set back.
+        return body is not None and 0 <= until(body.at, now) < self._interval_s
+
+    def settle(self, covered: Future[bool]) -> None:
+        """Take the result of `cover`; what could not be stored is published with the next one.
+
+        Raises `StoreError` where it could not be stored.
+        """
+        is_covered = covered.result()
+        self._segments.clear()
+        self._is_waiting = not is_covered
+        if is_covered:
+            self._pruned.clear()
+
+    def left_behind(self) -> list[Segment]:
+        """Return what processes that ended have left uncovered. Reads the end of every file; thread-safe.
+
+        Raises `StoreError` or `OSError` where that cannot be read.
+        """
+        return list(_left_in(self._log_dir, self._log, self._store.last_of(self._log)))
+
+    def adopt(self, left: Iterable[Segment]) -> None:
+        """Collect what others have left behind."""
+        self._segments += left
+
+
+def _segment(log: str, written: WrittenRecords) -> Segment:
+    stream, file, first, hashes = written
+    last = first + len(hashes) - 1
+    return Segment(log, stream, file, first, last, hashes[-1].decode(), root_of(hashes))
+
+
+def _left_in(log_dir: Path, log: str, known: Mapping[tuple[str, str], int]) -> Iterator[Segment]:
+    """Yield a segment for each file that nobody writes to and whose last records are not `known`."""
+    for stream in (EXECUTION_STREAM, INTENT_STREAM):
+        for path in files_in(stream_folder(log_dir, stream)):
+            with contextlib.suppress(FileNotFoundError):  # a different process prunes at the same time
+                if not is_written_to(path):
+                    yield from _left_of(path, log, stream, known.get((stream, path.name), 0))
+
+
+def _left_of(path: Path, log: str, stream: str, known: int) -> Iterator[Segment]:
+    hashes: list[bytes] = []
+    last = head = None
+    for line in lines_from_end(path):
+        found = head_of(path.name, line)
+        if found is None or found.seq <= known:  # altered, which `verify` says; or covered
+            break
+        if last is None:
+            last, head = found.seq, found.hash
+        hashes.append(found.hash.encode())
+        if len(hashes) > _MAX_LEFT:
+            break
+    if last is not None and head is not None:
+        is_whole = len(hashes) == last - known
+        yield Segment(
+            log, stream, path.name, known + 1, last, head, root_of(hashes[::-1]) if is_whole else None
+        )

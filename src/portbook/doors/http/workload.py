@@ -1,0 +1,56 @@
+"""The messages that are being answered, by the memory that they take as values: it is bounded.
+
+A message of many small parts takes twenty times as much memory as its bytes while its call runs, and a call
+may run for long. Where there is no room for one more, its client is told to retry.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from portbook.errors import Reason, Refused
+
+__all__ = ["COUNTED_BYTES", "UNFINISHED_BYTES", "WORKLOAD_BYTES", "Workload", "no_room"]
+
+# What messages may take together that are being answered, as values, and those that have not come whole.
+WORKLOAD_BYTES: Final = 268_435_456
+UNFINISHED_BYTES: Final = 67_108_864
+
+# A smaller message need not be counted: as many as there are connections take less than this bound allows.
+COUNTED_BYTES: Final = 16_384
+
+# A part of an array or an object, with what holds it: an empty object takes 64 bytes, and a place 8.
+_PART_BYTES: Final = 72
+
+
+def no_room() -> Refused:
+    """Return the refusal of a message for which there is no memory."""
+    return Refused(Reason.TOO_MANY_IN_FLIGHT, details={"retry_after_s": 1})
+
+
+class Workload:
+    """How much memory the messages take that are being answered."""
+
+    def __init__(self, most_bytes: int) -> None:
+        """Allow `most_bytes` for all of them together; one alone may take more."""
+        self._most_bytes = most_bytes
+        self._total = 0
+
+    def take(self, message: bytes) -> int | None:
+        """Count a message and return what it counts; None where there is no room for it."""
+        size = len(message) + _PART_BYTES * message.count(b",")
+        if self._total and self._total + size > self._most_bytes:
+            return None
+        self._total += size
+        return size
+
+    def has_room_for(self, more: int) -> bool:
+        """Count `more` bytes of a message that is still coming; return whether there was room for them."""
+        if self._total + more > self._most_bytes:
+            return False
+        self._total += more
+        return True
+
+    def give_back(self, counted: int) -> None:
+        """Count so many bytes no longer: their message is answered, or has come whole."""
+        self._total -= counted
