@@ -43,14 +43,15 @@ OUTCOMES: list[Any] = [
     {"ok": True}, "text", None, [1.5], 0, False, FAILURE, Failure((Problem("C", "M"),)), REFUSAL,
 ]  # fmt: skip
 MODES: tuple[Mode, ...] = ("minimal", "full")
+CHOICES = [*product((False, True), (False, True), MODES)]
 CONTROLS = [
     Controls(captures, digests, mode, parents=("p",) if digests else (), deterministic=not digests)
-    for captures, digests, mode in product((False, True), (False, True), MODES)
+    for captures, digests, mode in CHOICES
 ]
 
 
 @pytest.mark.parametrize("signer", [None, KEY], ids=["unsigned", "signed"])
-@pytest.mark.parametrize("asked", CONTROLS, ids=str)
+@pytest.mark.parametrize("asked", CONTROLS, ids=map(str, CHOICES))
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: str(outcome)[:20])
 def test_every_envelope_is_sound(outcome: Any, asked: Controls, signer: Any) -> None:
     envelope = enclose(outcome, asked, SUBJECT, signer)
