@@ -199,6 +199,9 @@ def test_a_list_names_the_servers_that_it_has_nothing_of(tmp_path: Path, revisio
     with peer_of(tmp_path, SETTINGS + BROKEN, revision) as peer:
         listed = peer.answer("tools/list")["result"]
         assert listed["_meta"] == {"portbook/missing_servers": ["broken"]}
+    (log,) = tmp_path.glob("log/*/execution/*Z*.jsonl")
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    assert ["broken"] in [record.get("missing_servers") for record in records]
     with peer_of(tmp_path, SETTINGS, revision) as peer:
         assert "_meta" not in peer.answer("tools/list")["result"]
 

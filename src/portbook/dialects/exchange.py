@@ -7,7 +7,7 @@ those of a contract without a form of its own, without questions and without rep
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from portbook.errors import Ending
@@ -64,6 +64,11 @@ class Exchange:
     def content(self) -> JSON | bytes:
         """Return what identifies equal calls."""
         return self.call.content
+
+    @property
+    def missing_servers(self) -> Sequence[str]:
+        """Return the MCP servers that the list in the answer has nothing of, for its record."""
+        return ()
 
     def client(self) -> Client | None:
         """Return the client, where a tool can reach it; made when it is first asked for."""

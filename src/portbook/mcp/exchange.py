@@ -6,7 +6,7 @@ What a tool seldom asks for is made when it asks: a client to talk to, and the w
 from __future__ import annotations
 
 from asyncio import get_running_loop
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from portbook.canonical import STRICT, NotWritten, fingerprint, json_bytes, rewritten_bytes, write
@@ -16,6 +16,7 @@ from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.errors import META_REDACTED, told_to_model
 from portbook.mcp.http_status import status_of
+from portbook.mcp.listing import missing_servers_of
 from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Emit, Outlet
 from portbook.mcp.results import LARGE, Results, with_meta, writable
@@ -77,6 +78,7 @@ class McpExchange(Exchange):
         "_client",
         "_link",
         "_loop",
+        "_missing",
         "_parts",
         "identifier",
         "is_over",
@@ -111,6 +113,12 @@ class McpExchange(Exchange):
         self.outlet: Outlet | None = None
         """The way to the client while the call runs, once something used it."""
         self.is_over = False
+        self._missing: Sequence[str] = ()
+
+    @property
+    def missing_servers(self) -> Sequence[str]:
+        """Return the MCP servers that the list in the answer has nothing of, for its record."""
+        return self._missing
 
     @property
     def resumption(self) -> Resumption | None:
@@ -238,6 +246,7 @@ class McpExchange(Exchange):
         """
         results, method, revision = self._parts.results, self.method, self.revision
         if tool is None:
+            self._missing = missing_servers_of(result)
             return results.seal_answer(method, result, body, revision)
         switch = tool.spec.switch
         if switch is not None and not switch.is_on and not switch.is_replaced:  # switched off while it ran

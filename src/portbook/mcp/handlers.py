@@ -11,7 +11,7 @@ from typing import Final, Protocol, cast
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
 from portbook.mcp.cache_lifetime import as_page, cached_by_all
-from portbook.mcp.listing import Listing
+from portbook.mcp.listing import META_MISSING, Listing
 from portbook.mcp.pagination import page_of
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
 from portbook.mcp.resources_and_prompts import described_prompt, described_resource, is_template
@@ -33,7 +33,6 @@ __all__ = ["LISTEN", "Asked", "Handler", "Handlers", "TaskStore"]
 LISTEN: Final = "subscriptions/listen"
 
 _META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
-_META_MISSING: Final = "portbook/missing_servers"
 
 IsAllowed = Callable[[str, JSONObject, Revision], bool]
 
@@ -138,7 +137,7 @@ class Handlers:
         missing: list[JSON] = [
             alias for alias in self._about.missing_servers() if matches(caller.tools, f"{alias}.anything")
         ]
-        return {"_meta": {_META_MISSING: missing}} if missing else {}
+        return {"_meta": {META_MISSING: missing}} if missing else {}
 
     def _resources(self, *, templates: bool) -> list[Tool]:
         return [tool for tool in self._catalog.of("resource") if is_template(tool) == templates]

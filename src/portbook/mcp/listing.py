@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 
-__all__ = ["Listing"]
+__all__ = ["META_MISSING", "Listing", "missing_servers_of"]
+
+# In `_meta` of a list: the MCP servers that it has nothing of, because they could not be asked.
+META_MISSING: Final = "portbook/missing_servers"
 
 # Makes one entry of a listing, in one revision.
 Describe = Callable[[Tool, Revision], JSONObject]
@@ -45,3 +49,10 @@ class Listing:
             made = tool, described if self._is_allowed(described, revision) else None
             self._made[key] = made
         return made[1]
+
+
+def missing_servers_of(answer: JSON) -> list[str]:
+    """Return the MCP servers that an answer names as missing."""
+    meta = answer.get("_meta") if isinstance(answer, dict) else None
+    missing = meta.get(META_MISSING) if isinstance(meta, dict) else None
+    return [str(each) for each in missing] if isinstance(missing, list) else []

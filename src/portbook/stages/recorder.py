@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable
 
 from portbook.audit.basis import Bases
+from portbook.audit.record_form import shown_json
 from portbook.audit.records import both_views, intent_view, without_secrets
 from portbook.clock import Clock
 from portbook.model import NO_CONTEXT
@@ -109,6 +110,8 @@ class Recorder:
         if state.tool is None:
             if state.operator_said is not None and call.arguments:  # what the operator decided on
                 arguments = state.shown()
+            if missing := state.exchange.missing_servers:
+                keyed += b',"missing_servers":%b' % shown_json([*missing])
         elif state.rules.records_arguments:
             arguments = state.shown()
         if call.context is not NO_CONTEXT or state.tool is None or call.arrival.session or call.flaw:
