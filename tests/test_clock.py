@@ -66,3 +66,22 @@ def test_ticks_never_go_back() -> None:
     ticks = [clock.tick() for _ in range(1000)]
     assert ticks == sorted(ticks)
     assert ticks[0] < ticks[-1]
+
+
+def test_a_second_thread_never_gets_the_date_of_an_earlier_timestamp(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = [0]
+    monkeypatch.setattr(clock_module.time, "time_ns", lambda: moment[0])
+    clock = SystemClock()
+    clock.now()
+    moment[0] = 3600 * SECOND
+    written = clock_module.time.strftime
+    meanwhile: list[str] = []
+
+    def interrupted(form: str, when: Any) -> str:
+        if not meanwhile:
+            meanwhile.append("")
+            meanwhile.append(clock.now())  # as another thread would, in the midst of it
+        return written(form, when)
+
+    monkeypatch.setattr(clock_module.time, "strftime", interrupted)
+    assert clock.now() == meanwhile[1] == "1970-01-01T01:00:00.000Z"

@@ -76,3 +76,10 @@ def test_a_record_names_the_tools_own_line_however_deep_in_a_library_it_was_rais
     places = place_of(error).split(" < ")
     assert places[0] == "KeyError at calls.py:2 in call"
     assert places[1:] == ["calls.py:2 in call", "calls.py:2 in call", "tools.py:2 in outer"]
+
+
+def test_the_name_of_a_file_that_is_no_text_is_written_as_text() -> None:
+    source = compile("1 / 0", "/tools/t\udcff.py", "exec")  # no such file could be committed
+    with pytest.raises(ZeroDivisionError) as raised:
+        eval(source)
+    assert "t\\udcff.py:1" in place_of(raised.value)

@@ -27,22 +27,23 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock."""
 
-    __slots__ = ("_begin", "_prefix")
+    __slots__ = ("_second",)
 
     def __init__(self) -> None:
-        self._begin = -1000
-        """The first millisecond of the second that the last timestamp was in."""
-        self._prefix = ""
+        self._second = -1000, ""
+        """The second that the last timestamp was in: its first millisecond, and how it is written. One value,
+        because several threads ask for the time."""
 
     def now(self) -> str:
         """Return the wall time as ISO 8601 in UTC, with milliseconds."""
         millisecond = time.time_ns() // 1_000_000
-        within = millisecond - self._begin
+        begin, prefix = self._second
+        within = millisecond - begin
         if not 0 <= within < 1000:  # formatting the date is the expensive part of a timestamp
             within = millisecond % 1000
-            self._begin = millisecond - within
-            self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(millisecond // 1000))
-        return self._prefix + _TENTHS[within // 100] + _ENDS[within % 100]  # a quarter of formatting
+            prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(millisecond // 1000))
+            self._second = millisecond - within, prefix
+        return prefix + _TENTHS[within // 100] + _ENDS[within % 100]  # a quarter of formatting
 
     tick = staticmethod(time.perf_counter)
     """Returns the seconds of a monotonic clock."""

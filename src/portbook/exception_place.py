@@ -79,4 +79,5 @@ def place_of(error: BaseException) -> str:
     told = theirs[:-4:-1]
     told += [place for place in places_in_tool(error)[-1:] if place not in told]
     places = [f"{code.co_filename.rsplit('/', 1)[-1]}:{line} in {code.co_name}" for code, line in told]
-    return " < ".join([f"{type(error).__qualname__} at {place}" for place in places[:1]] + places[1:])
+    told_at = " < ".join([f"{type(error).__qualname__} at {place}" for place in places[:1]] + places[1:])
+    return told_at.encode(errors="backslashreplace").decode()  # a file's name may be no text

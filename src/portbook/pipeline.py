@@ -228,10 +228,10 @@ class Pipeline:
         row = None if call.tool is None else rules.prepared[call.kind].get(call.tool)
         if row is None or "*" not in caller.tools or not (row.switch is None or row.switch.is_on):
             row = self._resolve(call, caller, rules)
-        state.tool, state.forms, state.bases = row.tool, row.forms, row.bases
+        state.tool, state.bases = row.tool, row.bases
         if not row.is_settled:
             return self._admit(state, row, caller)
-        state.decision = row.decision
+        state.decision, state.forms = row.decision, row.forms
         if not row.accepts(call.arguments):
             raise _bad_arguments(row.tool, call)
         return self._perform(state, row)
@@ -263,6 +263,7 @@ class Pipeline:
         """Decide, check the arguments, and run the tool, once it is approved."""
         call, rules, tool = state.call, state.rules, row.tool
         state.decision = decision = row.decision or row.policy.decide(_subject(state, tool, caller))
+        state.forms = row.forms  # only now: the decision is part of the forms
         if decision.action is _DENY:
             assert decision.reason is not None
             raise Refused(decision.reason, details={"rule": decision.rule})
@@ -373,6 +374,7 @@ class Pipeline:
         state.exchange.send_reports()
         if isinstance(error, Refused) and error.reason is Reason.POLICY_VIOLATION:
             state.decision = denied = state.rules.policy.denied_where_dialled()
+            state.forms = None  # those of the tool have the decision that was made before
             raise Refused(error.reason, note=error.note, details={"rule": denied.rule}) from None
         if isinstance(error, Ending) or not isinstance(error, Exception):
             raise error

@@ -24,3 +24,9 @@ def test_what_has_no_effect_is_recorded_with_the_reason(connection: Connection) 
         "IGNORED",
         "UNKNOWN_METHOD",
     ]
+
+
+def test_a_notification_that_is_an_answer_too_is_not_heeded(connection: Connection) -> None:
+    cancelled = {"method": "notifications/cancelled", "params": {"requestId": 99}}
+    both = {**cancelled, "result": {}}
+    assert reasons(connection, cancelled, both, cancelled) == ["IGNORED", "NOT_JSONRPC", "IGNORED"]

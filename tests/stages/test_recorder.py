@@ -11,10 +11,20 @@ import pytest
 
 from portbook.errors import Failed, Reason, Refused
 from portbook.executors.loop_turn import LoopTurn
-from portbook.model import CallerContext, Done
+from portbook.model import NO_CONTEXT, CallerContext, Done
 from portbook.redaction import Redactor
 from portbook.stages.state import CallState
-from support.fake_world import ASKING, CANARY, FLAW, World, a_call, case, exchange_of, raising
+from support.fake_world import (
+    ASKING,
+    CANARY,
+    FLAW,
+    World,
+    a_call,
+    a_policy,
+    case,
+    exchange_of,
+    raising,
+)
 
 
 @pytest.mark.covers("002.log.intent-first")
@@ -214,3 +224,35 @@ def test_only_the_calls_whose_records_cannot_be_written_end_without_a_result(
     endings = [state.outcome for state in at_once(world, monkeypatch, 3)]
     assert [getattr(ending, "reason", None) for ending in endings] == [None, Reason.NOT_RECORDED, None]
     assert world.pipeline.is_recording  # the last one could be written
+
+
+def test_after_a_record_that_cannot_be_made_failures_are_still_those_of_their_own_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+
+    def unmade(*_: Any) -> None:
+        raise ValueError
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr("portbook.stages.recorder.both_views", unmade)
+        with pytest.raises(ValueError, match=r"^$"):
+            world.run(a_call())
+    monkeypatch.setattr(world.sink, "write_all", lambda views: {len(views) - 1: OSError(28, "full")})
+    outcome = world.run(a_call())
+    assert isinstance(outcome, Failed)
+
+
+@pytest.mark.parametrize("order", ["denied allowed", "allowed denied"])
+def test_a_denial_while_dialling_is_recorded_with_its_own_call_alone(order: str) -> None:
+    world = World(policy=a_policy(allowed_domains=("elsewhere.example",)))
+    arrival = a_call().arrival
+
+    def deny() -> None:
+        raise Refused(Reason.POLICY_VIOLATION, note="private address")
+
+    for wanted in order.split():
+        world.executor.behave = deny if wanted == "denied" else lambda: "hello"
+        world.run(a_call(tool="elsewhere.get", arrival=arrival, context=NO_CONTEXT))
+    decisions = {each["status_code"]: each["decision"] for each in world.sink.executions}
+    assert decisions == {200: "allow", 403: "deny"}

@@ -138,6 +138,7 @@ def intent_view(
     call: Call,
     ids: IdBytes,
     trail: Trail,
+    deterministic: bool = False,
     *,
     ts: bytes,
     arguments: JSONObject | None = None,
@@ -147,7 +148,7 @@ def intent_view(
     request, trace, _ = ids
     if call.trace is not None:
         trace = _in_quotes(trace)
-    form = _form_of(call, trail, deterministic=False)
+    form = _form_of(call, trail, deterministic)
     return form.intent % (ts, trace, request, _DECIMALS[call.input_bytes], _member_of(arguments) + keyed)
 
 

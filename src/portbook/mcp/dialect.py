@@ -111,6 +111,10 @@ class ServedMethod(NamedTuple):
     """Whether an extension defines the method, and not the revision."""
 
 
+def _is_answer_too(message: JSONObject) -> bool:
+    return "result" in message or "error" in message
+
+
 class McpDialect:
     """Reads and writes MCP."""
 
@@ -172,7 +176,7 @@ class McpDialect:
             or (headers is not None and headers.get(VERSION) != revision.name)
             or identifier.problem is not None
             or not served.is_sound(message)
-            or (len(message) != _MEMBERS and ("result" in message or "error" in message))
+            or ((len(message) != _MEMBERS or "id" not in message) and _is_answer_too(message))
             or (not params and "params" not in message)
         ):
             revision, flaw, identifier = self._examine(message, method, meta, identifier, link, headers)

@@ -92,7 +92,9 @@ class Recorder:
         key = state.rules.audit_key
         keyed = b"" if key is None else key.members(state.call, state.ids[0])
         ts = self._clock.now().encode()
-        intent = intent_view(noted, state.ids, state, ts=ts, arguments=arguments, keyed=keyed)
+        intent = intent_view(
+            noted, state.ids, state, self._deterministic, ts=ts, arguments=arguments, keyed=keyed
+        )
         try:
             self._sink.intend(intent)
         except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
@@ -118,20 +120,19 @@ class Recorder:
             redactor = state.in_force.rules.redactor
             if redactor is not None:  # the sender's own strings
                 call = without_secrets(call, state, redactor)
-        self._states.append(state)
-        self._views.append(
-            both_views(
-                call,
-                outcome,
-                state.ids,
-                state,
-                self._clock.now().encode(),
-                state.duration_us,
-                self._deterministic,
-                arguments,
-                keyed,
-            )
+        views = both_views(
+            call,
+            outcome,
+            state.ids,
+            state,
+            self._clock.now().encode(),
+            state.duration_us,
+            self._deterministic,
+            arguments,
+            keyed,
         )
+        self._states.append(state)
+        self._views.append(views)
         if state.bases is not None and state.bases.fresh:
             self._explain(state.bases)
         if not (is_held or self._is_holding):
@@ -142,7 +143,7 @@ class Recorder:
 
         Nothing depends on it: a basis can be computed again from what it is made of.
         """
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(Exception):
             while bases.fresh:
                 self._sink.explain(bases.fresh[-1].as_line())
                 bases.fresh.pop()
