@@ -30,9 +30,11 @@ def owner_of(key: str, folder: Path) -> Any:
     """Whose key a server with this store takes it for, and the tools it opens; None where it is refused."""
     store = Store(folder / "portbook.db")
     try:
-        return Callers(required=True, stored=Keys(store, SystemClock()).allowed).identify(key)
+        caller = Callers(required=True, stored=Keys(store, SystemClock()).allowed).identify(key)
     except Refused:
         return None
+    else:
+        return caller.name, caller.tools
     finally:
         store.close()
 

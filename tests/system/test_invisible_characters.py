@@ -98,7 +98,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.covers("design.invisible-characters")
 def test_records_and_standard_error_hold_none(folder: Path) -> None:
     files = [path for path in folder.rglob("2*.jsonl") if not path.is_symlink()]
-    assert {path.parent.name for path in files} == {"envelope_validation", "execution", "intent"}
+    assert {path.parent.name for path in files} == {"basis", "envelope_validation", "execution", "intent"}
     for path in (folder / "stderr", *files):
         assert hidden_in(path.read_text("utf-8")) == set(), path.name
     arguments = [

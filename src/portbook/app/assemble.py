@@ -119,8 +119,7 @@ def assemble(
         turn=turn,
     )
     checkpoints = None
-    # Not where a store ends with its process: nobody could compare the records with it.
-    if isinstance(sink, Journal) and settings.checkpoint_s and not store.is_memory:
+    if isinstance(sink, Journal) and settings.checkpoint_s and _can_keep_checkpoints(settings, store):
         checkpoints = CheckpointTask(
             sink,
             store,
@@ -197,6 +196,18 @@ def assemble(
         _reports=reports,
         _checkpoints=checkpoints,
     )
+
+
+def _can_keep_checkpoints(settings: Settings, store: Store) -> bool:
+    """Return whether there is a store for checkpoints.
+
+    Not one that ends with its process: nobody could compare the records with it. Nor one that no settings
+    speak of, in a folder that has nothing to do with the records: a client may start a server anywhere.
+    """
+    if store.is_memory:
+        return False
+    is_beside = settings.log_dir.absolute().parent == store.path.absolute().parent
+    return is_beside or settings.config is not None or store.path.exists()
 
 
 def open_journal(settings: Settings, clock: Clock, *, is_server: bool) -> Journal:

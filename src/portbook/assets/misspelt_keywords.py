@@ -11,6 +11,7 @@ from typing import Final
 
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
+from portbook.text.did_you_mean import did_you_mean
 from portbook.wire.source_positions import locate
 
 __all__ = ["misspelt_keywords"]
@@ -49,7 +50,7 @@ def misspelt_keywords(path: str, text: str, document: JSONObject) -> list[str]:
     spans = locate(text, found.keys(), are_names=True)
     return [
         f"{path}:{spans[pointer].line}:{spans[pointer].column}: {escaped(pointer)}: "
-        f"JSON Schema has no such keyword, and it is not checked; did you mean {meant}?"
+        f"JSON Schema has no such keyword, and it is not checked; {did_you_mean(meant, (meant,))}"
         for pointer, meant in found.items()
         if pointer in spans
     ]

@@ -16,6 +16,7 @@ import click
 
 from portbook.cli.exit_codes import ExitCode
 from portbook.escaping import escaped, escaped_json, escaped_lines
+from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
@@ -126,8 +127,12 @@ def _ended(problems: list[str], code: ExitCode) -> click.exceptions.Exit:
 def _in_one_line(message: str) -> str:
     """Return a message of click on one line, in our words: it lists choices below each other."""
     message = re.sub(r"\s*\n\s*", " ", message.strip())
-    nearest = re.sub(r"\.? \(?Did you mean (?:one of: )?'([^']*)'.*$", r"; did you mean \1?", message)
+    nearest = re.sub(r"\.? \(?Did you mean (?:one of: )?'([^']*)'.*$", _suggested, message)
     return re.sub(r"\. Choose from: ", "; choose one of ", nearest)
+
+
+def _suggested(found: re.Match[str]) -> str:
+    return f"; {did_you_mean(found[1], (found[1],))}"
 
 
 def _wants_json(context: click.Context) -> bool:

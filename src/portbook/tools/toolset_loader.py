@@ -155,7 +155,7 @@ def _explained(source: str, error: BaseException) -> BadTool:
     place = place_of_error(error, _not_theirs())
     if place is None and isinstance(error, ImportError | ValueError):
         file = Path(f"{source}.py")
-        remedy = f"did you mean {file}?" if file.is_file() else _remedy(error)
+        remedy = did_you_mean(str(file), (str(file),)) if file.is_file() else _remedy(error)
         return MissingToolset(f"{source}: cannot be imported: {error}; {remedy}")
     place = place or source
     if isinstance(error, BadTool):
