@@ -60,7 +60,9 @@ class Hall:
         deadlines: Deadlines,
         addresses: PeerAddresses,
         clock: Callable[[], float] = time.time,
+        on_count: Callable[[int], None] | None = None,
     ) -> None:
+        """Hold no connection yet; `on_count` is told how many there are when that changes."""
         self.handle = router.handle
         """Returns how a request is answered."""
         self.deadlines = deadlines
@@ -70,6 +72,7 @@ class Hall:
         self.admission = Admission(limits, addresses)
         self.is_stopping = False
         self._clock = clock
+        self._on_count = on_count
         self.held = HeldReplies()
         self.turns = Turns()
         self.unread: Backlog[Guest] = Backlog(limits.unread_bytes, lambda guest: guest.abort())
@@ -97,12 +100,16 @@ class Hall:
         """Take a connection under the timer."""
         self._guests.add(guest)
         self._empty.clear()
+        if self._on_count is not None:
+            self._on_count(len(self._guests))
         if self._timer is None:
             self._sweep()
 
     def leave(self, guest: Guest) -> None:
         """Let a connection go."""
         self._guests.discard(guest)
+        if self._on_count is not None:
+            self._on_count(len(self._guests))
         if not self._guests:
             self._empty.set()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from ssl import SSLContext
 from typing import Final
@@ -12,10 +12,12 @@ from typing import Final
 from portbook.doors.http.router import Router
 from portbook.doors.http.server.admission import ConnectionLimits
 from portbook.doors.http.server.connection import ServerConnection
+from portbook.doors.http.server.connection_tally import ConnectionTally
 from portbook.doors.http.server.deadlines import Deadlines
 from portbook.doors.http.server.hall import Hall
 from portbook.doors.http.server.listeners import with_descriptors
 from portbook.doors.http.server.peer_address import PeerAddresses
+from portbook.doors.http.server.shared_listener import SharedListener
 from portbook.doors.http.server.tls_connection import TlsConnection
 
 __all__ = ["HttpServer", "ServerOptions"]
@@ -35,6 +37,8 @@ class ServerOptions:
     trusted_proxies: tuple[str, ...] = ()
     tls: SSLContext | None = None
     grace_s: float = _GRACE_S
+    tally: ConnectionTally | None = None
+    """Where further processes listen at the same sockets: how many connections each of them has."""
 
 
 class HttpServer:
@@ -68,13 +72,14 @@ class HttpServer:
             with_descriptors(options.limits),
             options.deadlines,
             PeerAddresses(options.trusted_proxies),
+            on_count=None if options.tally is None else options.tally.set,
         )
-        servers = [await self._listen(listener, hall) for listener in self._listeners]
+        close = [await self._listen(listener, hall) for listener in self._listeners]
         try:
             await self._stopping.wait()
         finally:
-            for server in servers:
-                server.close()
+            for each in close:
+                await each()
             hall.stop()
             self._on_stop()
             await hall.emptied(options.grace_s)
@@ -83,14 +88,23 @@ class HttpServer:
         """Take no more connections and finish requests in flight."""
         self._stopping.set()
 
-    async def _listen(self, listener: socket.socket, hall: Hall) -> asyncio.Server:
-        loop, tls = asyncio.get_running_loop(), self._options.tls
+    async def _listen(self, listener: socket.socket, hall: Hall) -> Callable[[], Awaitable[None]]:
+        """Take connections; return what ends that."""
+        loop, tls, tally = asyncio.get_running_loop(), self._options.tls, self._options.tally
 
         def connect() -> ServerConnection:
+            if tls is not None and listener.family != socket.AF_UNIX:
+                return TlsConnection(hall, tls)
             return ServerConnection(hall)
 
+        if tally is not None:
+            return SharedListener(listener, connect, tally).close
         if listener.family == socket.AF_UNIX:
-            return await loop.create_unix_server(connect, sock=listener, backlog=_BACKLOG)
-        if tls is not None:
-            return await loop.create_server(lambda: TlsConnection(hall, tls), sock=listener, backlog=_BACKLOG)
-        return await loop.create_server(connect, sock=listener, backlog=_BACKLOG)
+            server = await loop.create_unix_server(connect, sock=listener, backlog=_BACKLOG)
+        else:
+            server = await loop.create_server(connect, sock=listener, backlog=_BACKLOG)
+
+        async def close() -> None:
+            server.close()
+
+        return close
