@@ -23,7 +23,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.load_failure import load_failure
 from portbook.cli.slow_reload import SlowReload
 from portbook.cli.starting_server import Ready, StartingServer
-from portbook.cli.stop_signals import Door, leave
+from portbook.cli.stop_signals import ReplacedDoor, leave
 from portbook.cli.terminal import say
 from portbook.cli.watched_files import (
     POLL_S,
@@ -44,7 +44,7 @@ SUPERSEDED: Final = signal.SIGUSR1
 LISTS_DIFFER: Final = signal.SIGUSR2
 
 
-def leave_when_superseded(app: App, doors: Sequence[Door]) -> None:
+def leave_when_superseded(app: App, doors: Sequence[ReplacedDoor]) -> None:
     """Once a newer server has taken over: tell clients where the lists differ, and end the calls under way.
 
     A signal does not say which of them; clients were told only of lists that have something in them.

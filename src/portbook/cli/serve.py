@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from portbook.cli.http_door import HttpDoor
     from portbook.cli.inherited_socket import Inherited
     from portbook.cli.worker_link import WorkerLink
+    from portbook.doors.http.server.http_server import HttpServer
 
 __all__ = ["command", "serve_until_done"]
 
@@ -165,20 +166,19 @@ async def _serve(
     http_door: HttpDoor | None,
     *,
     load: Callable[[], Settings],
-    on_ready: Callable[[list[Door]], None],
+    on_ready: Callable[[list[HttpServer]], None],
     warn: Callable[[str], None],
     link: WorkerLink | None,
 ) -> None:
-    doors: list[Door] = []
-    if http_door is not None:
-        doors.append(http_door.open(app, warn))
+    servers = [] if http_door is None else [http_door.open(app, warn)]
+    doors: list[Door] = [*servers]
     if streams is not None:
         doors.append(_stdio_door(app, streams))
     reload_certificate = None if http_door is None else http_door.reload_certificate
     _heed_signals(app, doors, load, reload_certificate)
-    on_ready(doors)
+    on_ready(servers)
     if link is not None:
-        _join(link, app, doors)
+        _join(link, app, servers)
     elif http_door is not None:
         say(http_door.invitation(served_counts(app.catalog)))
     # What is there now stays. The collector need not look at it again, however many tools there are.
@@ -292,26 +292,26 @@ def _link() -> WorkerLink | None:
     return link
 
 
-def _join(link: WorkerLink, app: App, doors: list[Door]) -> None:
+def _join(link: WorkerLink, app: App, servers: list[HttpServer]) -> None:
     """Serve together with the other workers."""
     from portbook.cli.served_lists import served_lists  # late: only in a worker
 
     # The supervisor replaces workers; one that reloaded alone would decide by rules of its own.
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: None)
-    link.heed(partial(_obey, app, doors))
+    link.heed(partial(_obey, app, servers))
     link.report(partial(app.checks, deep=False))
     link.tell_ready(served_counts(app.catalog), served_lists(app.catalog))
 
 
-def _obey(app: App, doors: list[Door], command: str) -> None:
+def _obey(app: App, servers: list[HttpServer], command: str) -> None:
     from portbook.cli.worker_link import Command
 
     if command == Command.STOP:
         app.approvals.stop_waiting()
-        for door in doors:
-            door.stop()
+        for server in servers:
+            server.stop()
     else:
-        leave(app, doors, lists_differ=command == Command.LEAVE_CHANGED)
+        leave(app, servers, lists_differ=command == Command.LEAVE_CHANGED)
 
 
 def _supervise_workers(settings: Settings, *, with_stdio: bool, is_reloading: bool) -> None:
@@ -369,14 +369,14 @@ def _is_trial() -> bool:
     return is_trial()
 
 
-def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, doors: list[Door]) -> None:
+def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, servers: list[HttpServer]) -> None:
     if inherited is not None:
         from portbook.cli.reloading_server import leave_when_superseded  # late, here and below: seldom needed
         from portbook.cli.served_lists import served_lists
         from portbook.cli.starting_server import Ready, tell_ready
         from portbook.cli.watched_files import watched_files
 
-        leave_when_superseded(app, doors)
+        leave_when_superseded(app, servers)
         at = None if settings.socket is None else str(settings.socket)
         address = {"server.host": settings.host, "server.port": settings.port, "server.socket": at}
         tell_ready(

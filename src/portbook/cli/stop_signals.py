@@ -15,7 +15,7 @@ from portbook.cli.served_lists import LISTED
 from portbook.cli.terminal import say
 from portbook.tools.toolset import Changed
 
-__all__ = ["Door", "leave", "stop_on_signals"]
+__all__ = ["Door", "ReplacedDoor", "leave", "stop_on_signals"]
 
 
 class Door(Protocol):
@@ -56,7 +56,15 @@ def stop_on_signals(
         loop.add_signal_handler(number, stop)
 
 
-def leave(app: App, doors: Sequence[Door], *, lists_differ: bool) -> None:
+class ReplacedDoor(Protocol):
+    """A transport whose address a newer process has taken over."""
+
+    def retire(self) -> None:
+        """Finish the calls in flight, and those that clients are about to send."""
+        ...
+
+
+def leave(app: App, doors: Sequence[ReplacedDoor], *, lists_differ: bool) -> None:
     """End the calls under way, for a newer server has taken over; tell clients where its lists differ."""
     for kind in LISTED:
         if lists_differ and app.catalog.of(kind):
@@ -64,4 +72,4 @@ def leave(app: App, doors: Sequence[Door], *, lists_differ: bool) -> None:
     app.approvals.stop_waiting()
     app.let_tasks_end()
     for door in doors:
-        door.stop()
+        door.retire()

@@ -37,8 +37,8 @@ _STEADY_S: Final = 10.0
 _FIRST_PAUSE_S: Final = 0.25
 _LONGEST_PAUSE_S: Final = 30.0
 
-# How often a worker is started while none is ready, until the supervisor gives up.
-_MAX_STARTS: Final = 5
+# How often in a row starting one may fail while none is ready, until the supervisor gives up.
+_MAX_FAILED_STARTS: Final = 5
 
 # How long workers have to end after a second signal.
 _END_S: Final = 1.0
@@ -98,6 +98,8 @@ class WorkerSupervisor:
         self._signals: list[int] = []
         self._is_stopping = False
         self._has_served = False
+        self._failed_starts = 0
+        """Since a worker was ready."""
         self._code: int | None = None
         """The exit code, where it is decided before all workers have ended."""
 
@@ -162,6 +164,7 @@ class WorkerSupervisor:
             return
         old, seat.worker, seat.starting = seat.worker, new, None
         self._has_served = True
+        self._failed_starts = 0
         if old is not None:
             is_same = old.ready["lists"] == new.ready["lists"]
             old.tell({"do": Command.LEAVE if is_same else Command.LEAVE_CHANGED})
@@ -257,12 +260,13 @@ class WorkerSupervisor:
             say("reload failed; the workers from before stay in force")
             return
         self._postpone(seat)
+        self._failed_starts += 1
         is_alone = all(each.worker is None for each in self._seats)
         if is_alone and (code == int(ExitCode.INVALID) or not self._has_served):
             if code != int(ExitCode.INVALID):
                 say(f"error: worker {seat.number} ended {ending_of(code)} before it was ready")
             self._give_up(code)
-        elif is_alone and sum(each.failures for each in self._seats) >= _MAX_STARTS * len(self._seats):
+        elif is_alone and self._failed_starts >= _MAX_FAILED_STARTS:
             say(f"error: no worker can be started; the last one ended {ending_of(code)}")
             self._give_up(code)
         else:

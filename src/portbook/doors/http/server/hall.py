@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -37,8 +38,8 @@ class Guest(Protocol):
         """End the phase whose time is over."""
         ...
 
-    def stop(self) -> None:
-        """Finish the request that is being answered, and close."""
+    def stop(self, *, after_next: bool = False) -> None:
+        """Finish the request that is being answered, and close; without one, `after_next` waits for one."""
         ...
 
     def abort(self) -> None:
@@ -134,6 +135,18 @@ class Hall:
         self.is_stopping = True
         for guest in tuple(self._guests):
             guest.stop()
+
+    async def retire(self, seconds: float) -> None:
+        """Close each connection after its next request; return when none is open, or after `seconds`.
+
+        A client that sends its next request at this moment gets an answer, not a closed connection.
+        """
+        self.is_stopping = True
+        for guest in tuple(self._guests):
+            guest.stop(after_next=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._empty.wait()
 
     async def emptied(self, seconds: float) -> None:
         """Return when no connection is open; after `seconds`, those that are left are closed at once."""

@@ -25,6 +25,9 @@ __all__ = ["HttpServer", "ServerOptions"]
 # A shutdown waits this long for answers that are still being sent.
 _GRACE_S: Final = 40.0
 
+# So long, a server that a newer one replaces waits for the next request of each connection.
+_LINGER_S: Final = 2.0
+
 _BACKLOG: Final = 2048
 
 
@@ -57,6 +60,7 @@ class HttpServer:
         self._options = options or ServerOptions()
         self._on_stop = on_stop
         self._stopping = asyncio.Event()
+        self._is_replaced = False
         self._hall: Hall | None = None
 
     @property
@@ -80,12 +84,19 @@ class HttpServer:
         finally:
             for each in close:
                 await each()
+            if self._is_replaced:
+                await hall.retire(_LINGER_S)
             hall.stop()
             self._on_stop()
             await hall.emptied(options.grace_s)
 
     def stop(self) -> None:
         """Take no more connections and finish requests in flight."""
+        self._stopping.set()
+
+    def retire(self) -> None:
+        """Do the same for a newer server at this socket: what a client is about to send is answered, too."""
+        self._is_replaced = True
         self._stopping.set()
 
     async def _listen(self, listener: socket.socket, hall: Hall) -> Callable[[], Awaitable[None]]:
