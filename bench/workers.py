@@ -1,10 +1,10 @@
 """What workers give and take: calls, processor time and memory with one process and with several.
 
-`python -m bench.workers` serves the echo tool with 1 and 2 workers, calls it over 32 connections, and prints for each:
-calls per second, the processor's microseconds of a call, those of the busiest worker, and the memory of all processes.
-The busiest worker is what bounds a server with a core for each worker; it says the same on a machine that is busy with
-other things, where calls per second do not. `--starts` compares workers that are started afresh with workers that are
-forked from a process that has imported everything.
+`python -m bench.workers` serves the echo tool with 1 and 2 workers, calls it over 32 connections, and prints
+for each: calls per second, the processor's microseconds of a call, those of the busiest worker, and the
+memory of all processes. The busiest worker bounds a server that has a core for each worker. It says the same
+on a machine that is busy with other things, where calls per second do not. `--starts` compares workers that
+are started afresh with workers that are forked from a process that has imported everything.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from portbook.doors.http.server.admission import ConnectionLimits
 from portbook.doors.http.server.connection import ServerConnection
 from portbook.doors.http.server.connection_tally import ConnectionTally
 from portbook.doors.http.server.deadlines import Deadlines
-from portbook.doors.http.server.hall import Hall
 from portbook.doors.http.server.listeners import with_descriptors
+from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses
 from portbook.doors.http.server.shared_listener import SharedListener
 from portbook.doors.http.server.tls_connection import TlsConnection
@@ -61,34 +61,34 @@ class HttpServer:
         self._on_stop = on_stop
         self._stopping = asyncio.Event()
         self._is_replaced = False
-        self._hall: Hall | None = None
+        self._shared: OpenConnections | None = None
 
     @property
     def connections(self) -> int:
         """Return how many connections are open."""
-        return 0 if self._hall is None else len(self._hall)
+        return 0 if self._shared is None else len(self._shared)
 
     async def serve(self) -> None:
         """Answer requests until stopped, then finish those in flight."""
         options = self._options
-        self._hall = hall = Hall(
+        self._shared = shared = OpenConnections(
             self._router,
             with_descriptors(options.limits),
             options.deadlines,
             PeerAddresses(options.trusted_proxies),
             on_count=None if options.tally is None else options.tally.set,
         )
-        close = [await self._listen(listener, hall) for listener in self._listeners]
+        close = [await self._listen(listener, shared) for listener in self._listeners]
         try:
             await self._stopping.wait()
         finally:
             for each in close:
                 await each()
             if self._is_replaced:
-                await hall.retire(_LINGER_S)
-            hall.stop()
+                await shared.retire(_LINGER_S)
+            shared.stop()
             self._on_stop()
-            await hall.emptied(options.grace_s)
+            await shared.emptied(options.grace_s)
 
     def stop(self) -> None:
         """Take no more connections and finish requests in flight."""
@@ -99,14 +99,16 @@ class HttpServer:
         self._is_replaced = True
         self._stopping.set()
 
-    async def _listen(self, listener: socket.socket, hall: Hall) -> Callable[[], Awaitable[None]]:
+    async def _listen(
+        self, listener: socket.socket, shared: OpenConnections
+    ) -> Callable[[], Awaitable[None]]:
         """Take connections; return what ends that."""
         loop, tls, tally = asyncio.get_running_loop(), self._options.tls, self._options.tally
 
         def connect() -> ServerConnection:
             if tls is not None and listener.family != socket.AF_UNIX:
-                return TlsConnection(hall, tls)
-            return ServerConnection(hall)
+                return TlsConnection(shared, tls)
+            return ServerConnection(shared)
 
         if tally is not None:
             return SharedListener(listener, connect, tally).close
