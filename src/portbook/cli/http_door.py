@@ -6,19 +6,17 @@ import errno
 import os
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from portbook.app.running_app import App
+from portbook.doors.http.health import Fellows
 from portbook.doors.http.route_table import routes_of
+from portbook.doors.http.server.connection_tally import ConnectionTally
 from portbook.doors.http.server.http_server import HttpServer, ServerOptions
 from portbook.doors.http.server.listeners import bind, is_host, is_loopback
 from portbook.doors.http.server.peer_address import BadProxy, PeerAddresses
 from portbook.doors.http.server.tls import BadCertificate, ServerCertificate
 from portbook.doors.sockets import UnixSocket
 from portbook.settings import Settings
-
-if TYPE_CHECKING:
-    from portbook.cli.worker_link import WorkerLink
 
 __all__ = ["HttpDoor", "bound", "usable_certificate", "usable_host", "usable_socket_path"]
 
@@ -27,11 +25,15 @@ class HttpDoor:
     """A socket that listens from the start on, and a server on it once there are routes."""
 
     def __init__(
-        self, settings: Settings, inherited: int | None = None, link: WorkerLink | None = None
+        self,
+        settings: Settings,
+        inherited: int | None = None,
+        tally: ConnectionTally | None = None,
+        workers: Fellows | None = None,
     ) -> None:
         """Listen as the settings say, or at the socket with the descriptor `inherited`.
 
-        `link` is that of a worker: further processes listen at the same socket.
+        `tally` and `workers` are those of a worker: further processes listen at the same socket.
 
         Raises `BadSettings` for settings that cannot be used, `OSError` where it cannot listen.
         """
@@ -49,7 +51,8 @@ class HttpDoor:
             self._listener = bound(settings) if self._unix is None else self._unix.listener
         self.is_exposed = self._unix is None and not is_loopback(host)
         """Whether different machines can connect."""
-        self._link = link
+        self._tally = tally
+        self._workers = workers
 
     @property
     def descriptor(self) -> int:
@@ -78,9 +81,9 @@ class HttpDoor:
         options = ServerOptions(
             trusted_proxies=self._trusted_proxies,
             tls=None if self._certificate is None else self._certificate.context,
-            tally=None if self._link is None else self._link.tally(),
+            tally=self._tally,
         )
-        routes = routes_of(app, warn, has_legacy_sse=self._has_legacy_sse, workers=self._link)
+        routes = routes_of(app, warn, has_legacy_sse=self._has_legacy_sse, workers=self._workers)
         return HttpServer(routes, [self._listener], options, on_stop=app.changes.close)
 
     def reload_certificate(self) -> None:

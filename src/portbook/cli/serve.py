@@ -276,7 +276,7 @@ def _http_door(settings: Settings, inherited: Inherited | None, link: WorkerLink
     from portbook.cli.http_door import HttpDoor  # only where it is served: its routes and pages take time
 
     if link is not None:
-        return HttpDoor(settings, link.place.listener, link)
+        return HttpDoor(settings, link.place.listener, link.tally(), link)
     return HttpDoor(settings, None if inherited is None else inherited.listener)
 
 
