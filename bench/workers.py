@@ -59,6 +59,8 @@ class WorkerFigures(NamedTuple):
     """Of one call, in the worker that worked most."""
     pss_mib: float
     """The memory of all processes; what several share is counted once."""
+    connections: tuple[int, ...]
+    """How many each worker got."""
 
 
 class Started(NamedTuple):
@@ -103,17 +105,20 @@ def measured(workers: int, calls: int = _CALLS) -> WorkerFigures:
     asked = HttpCalls(calls, revision="2026-07-28")
     options = ["serve", "--http", "--port", "0", "--workers", str(workers), str(SERVERS / "portbook_echo.py")]
     with _served([*_COMMAND, *options]) as (process, port), ExitStack() as opened:
+        serving = _children(process) or [process]
+        sockets = [_sockets(each) for each in serving]
         connections = [opened.enter_context(connect(port)) for _ in range(asked.connections)]
         headers = headers_of(asked, connections[0])
         exchange(connections, headers, asked, range(1, 1 + _WARM_UP))
-        processes = [process, *_children(process)]
+        got = tuple(_sockets(each) - earlier for each, earlier in zip(serving, sockets, strict=True))
+        processes = list(dict.fromkeys((process, *serving)))
         before, start = [_cpu_s(each) for each in processes], time.perf_counter()
         exchange(connections, headers, asked, range(1 + _WARM_UP, 1 + _WARM_UP + calls))
         elapsed = time.perf_counter() - start
         taken = [_cpu_s(each) - earlier for each, earlier in zip(processes, before, strict=True)]
         pss_mib = sum(map(_pss_mib, processes))
     return WorkerFigures(
-        workers, calls / elapsed, sum(taken) / calls * 1e6, max(taken) / calls * 1e6, pss_mib
+        workers, calls / elapsed, sum(taken) / calls * 1e6, max(taken) / calls * 1e6, pss_mib, got
     )
 
 
@@ -132,6 +137,10 @@ def measured_starts(kind: str, workers: int = 4) -> Started:
 
 def _children(process: int) -> list[int]:
     return [int(pid) for pid in Path(f"/proc/{process}/task/{process}/children").read_text("ascii").split()]
+
+
+def _sockets(process: int) -> int:
+    return sum(each.readlink().name.startswith("socket:") for each in Path(f"/proc/{process}/fd").iterdir())
 
 
 def _cpu_s(process: int) -> float:
@@ -156,12 +165,12 @@ def main() -> None:
             each = measured_starts(kind)
             print(f"| {each.kind} | {each.cpu_ms:.0f} | {each.pss_mib:.1f} |")
         return
-    print("| workers | calls per second | CPU of a call, µs | of the busiest worker, µs | PSS, MiB |")
-    print("| ---: | ---: | ---: | ---: | ---: |")
+    print("| workers | calls/s | CPU of a call, µs | of the busiest worker, µs | PSS, MiB | connections |")
+    print("| ---: | ---: | ---: | ---: | ---: | --- |")
     for count in options.workers:
         row = measured(count, options.calls)
         figures = f"{row.calls_per_second:,.0f} | {row.cpu_us:.0f} | {row.busiest_us:.0f}"
-        print(f"| {row.workers} | {figures} | {row.pss_mib:.1f} |")
+        print(f"| {row.workers} | {figures} | {row.pss_mib:.1f} | {', '.join(map(str, row.connections))} |")
 
 
 if __name__ == "__main__":

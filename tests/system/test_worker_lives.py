@@ -247,8 +247,11 @@ def test_a_worker_that_cannot_start_is_tried_again_while_the_rest_serve(tmp_path
         found = served.health()
         assert (found["status"], found["workers"]["ready"]) == ("ok", 1)
         assert Counter(each["state"] for each in found["workers"]["each"]) == {"ready": 1, "restarting": 1}
+        with (tmp_path / "portbook.toml").open("a") as file:
+            file.write("[policy]\nmax_attempts = 3\n")
         (tmp_path / "broken").unlink()
         all_ready(served)
+        served.told("has read a changed policy, and the others have not; send SIGHUP to reload all of them")
         (tmp_path / "broken").touch()
         for pid in served.each():
             os.kill(pid, signal.SIGKILL)

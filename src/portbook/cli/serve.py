@@ -300,7 +300,7 @@ def _join(link: WorkerLink, app: App, servers: list[HttpServer]) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: None)
     link.heed(partial(_obey, app, servers))
     link.report(partial(app.checks, deep=False))
-    link.tell_ready(served_counts(app.catalog), served_lists(app.catalog))
+    link.tell_ready(served_counts(app.catalog), served_lists(app.catalog), app.rules.policy.digest)
 
 
 def _obey(app: App, servers: list[HttpServer], command: str) -> None:

@@ -119,9 +119,9 @@ class WorkerLink:
 
         self._heed = later
 
-    def tell_ready(self, served: str, lists: Mapping[Any, str]) -> None:
-        """Tell the supervisor that this worker serves: how much, and the digests of its lists."""
-        self._tell({"ready": {"served": served, "lists": dict(lists)}})
+    def tell_ready(self, served: str, lists: Mapping[Any, str], policy: str) -> None:
+        """Tell the supervisor that this worker serves: how much, and the digests of its lists and policy."""
+        self._tell({"ready": {"served": served, "lists": dict(lists), "policy": policy}})
 
     def warn(self, text: str) -> None:
         """Let the supervisor print a warning, which several workers may have; without it, print it here."""

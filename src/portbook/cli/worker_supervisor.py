@@ -165,7 +165,9 @@ class WorkerSupervisor:
         old, seat.worker, seat.starting = seat.worker, new, None
         self._has_served = True
         self._failed_starts = 0
-        if old is not None:
+        if old is None:
+            self._compare_policies(new)
+        else:
             is_same = old.ready["lists"] == new.ready["lists"]
             old.tell({"do": Command.LEAVE if is_same else Command.LEAVE_CHANGED})
             self._leaving.append(old)
@@ -174,6 +176,15 @@ class WorkerSupervisor:
         if self._on_ready is not None and all(each.worker is not None for each in self._seats):
             tell, self._on_ready = self._on_ready, None
             tell(str(new.ready["served"]))
+
+    def _compare_policies(self, new: WorkerProcess) -> None:
+        """Tell where a worker that was started again decides by a changed file, and the others do not yet."""
+        others = [seat.worker for seat in self._seats if seat.worker is not None]
+        if any(each.ready["policy"] != new.ready["policy"] for each in others):
+            say(
+                f"warning: worker {new.number} has read a changed policy, and the others have not; "
+                "send SIGHUP to reload all of them"
+            )
 
     def _show_workers(self) -> None:
         """Tell every worker how all of them are doing, for `/health`."""

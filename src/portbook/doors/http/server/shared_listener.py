@@ -18,10 +18,10 @@ from portbook.doors.http.server.connection_tally import ConnectionTally
 __all__ = ["SharedListener"]
 
 # How long a worker leaves a connection to those that have fewer. If they are all busy, it is soon its own.
-_COURTESY_S: Final = 0.002
+_COURTESY_S: Final = 0.004
 
 # How many it takes after that at once: all workers are busy, and connections wait.
-_AT_ONCE: Final = 8
+_AT_ONCE: Final = 4
 
 # Wait between attempts when the process has no descriptor left.
 _PAUSE_S: Final = 0.05
