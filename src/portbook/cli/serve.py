@@ -190,10 +190,12 @@ async def _serve(
         await asyncio.gather(*(serve_until_done(door, doors) for door in doors))
     finally:
         if link is not None:
-            await link.close()
+            await link.stop_reporting()
         await app.close()
         if http_door is not None:
             http_door.close()
+        if link is not None:
+            link.close()
     if app.executor.has_strays:
         # Every call is answered and recorded; the loop would wait for threads that do not end.
         drain_output()

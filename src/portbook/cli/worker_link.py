@@ -83,6 +83,7 @@ class WorkerLink:
         self._workers: list[WorkerState] = []
         self._heed: Callable[[str], None] | None = None
         self._reporting: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
 
     @classmethod
     def of_environment(cls) -> WorkerLink | None:
@@ -107,7 +108,8 @@ class WorkerLink:
 
     def start(self) -> None:
         """Listen, from now on and whatever this process does; until `heed`, a command ends it at once."""
-        threading.Thread(target=self._listen, name="portbook-supervisor-link", daemon=True).start()
+        self._thread = threading.Thread(target=self._listen, name="portbook-supervisor-link", daemon=True)
+        self._thread.start()
 
     def heed(self, obey: Callable[[str], None]) -> None:
         """Call `obey` with each command, in this event loop."""
@@ -132,11 +134,20 @@ class WorkerLink:
         """Tell the supervisor from now on which parts fail: `check` is awaited for them."""
         self._reporting = asyncio.get_running_loop().create_task(self._report(check))
 
-    async def close(self) -> None:
-        """Stop telling which parts fail."""
+    async def stop_reporting(self) -> None:
+        """Stop telling which parts fail: they are about to be closed."""
         if self._reporting is not None:
             self._reporting.cancel()
             await asyncio.wait((self._reporting,))
+
+    def close(self) -> None:
+        """Hear no more commands: all is done."""
+        self._heed = _ignore
+        with contextlib.suppress(OSError):  # the supervisor was first
+            self._socket.shutdown(socket.SHUT_RDWR)
+        if self._thread is not None:
+            self._thread.join()
+        self._socket.close()
 
     # -- for `/health`
 
@@ -186,7 +197,9 @@ class WorkerLink:
                     self._hear(json.loads(line))
         except OSError:  # the same as its end
             pass
-        self._obey(Command.STOP, "the process that supervises the workers is gone; finishing calls in flight")
+        if self._heed is not _ignore:
+            said = "the process that supervises the workers is gone; finishing calls in flight"
+            self._obey(Command.STOP, said)
 
     def _hear(self, message: Any) -> None:
         if "workers" in message:
@@ -204,3 +217,7 @@ class WorkerLink:
             os.kill(os.getpid(), signal.SIGTERM)
         else:
             self._heed(command)
+
+
+def _ignore(_command: str) -> None:
+    """Do nothing: the worker has ended its work."""
