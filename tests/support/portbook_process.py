@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from support.forked_process import ForkedProcess
+
 TESTS = Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
 SAMPLE_TOOLS = TESTS / "fixtures" / "sample_tools.py"
@@ -54,15 +56,10 @@ class Finished:
 
 def run(*arguments: str, stdin: bytes = b"", cwd: Path, env: dict[str, str] | None = None) -> Finished:
     """Run `portbook` to its end."""
-    done = subprocess.run(
-        [*PORTBOOK, *arguments],
-        input=stdin,
-        capture_output=True,
-        cwd=cwd,
-        env=env or environment(),
-        timeout=60,
-    )
-    return Finished(done.returncode, done.stdout, done.stderr.decode())
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with child([*PORTBOOK, *arguments], **pipes, cwd=cwd, env=env or environment()) as process:
+        out, err = process.communicate(stdin, timeout=60)
+    return Finished(process.returncode, out, err.decode())
 
 
 def over_stdio(
@@ -119,7 +116,7 @@ def _lower(headers: Any) -> dict[str, str]:
 @contextlib.contextmanager
 def child(command: Sequence[str | bytes], **options: Any) -> Iterator[subprocess.Popen[Any]]:
     """Start a process in nobody's environment; however the block ends, the process has ended after it."""
-    with subprocess.Popen(command, **{"env": environment(), **options}) as process:
+    with ForkedProcess(command, **{"env": environment(), **options}) as process:
         try:
             yield process
         finally:
