@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from support.fork_server import LENGTH, Start
 
-__all__ = ["ForkedProcess", "server_number"]
+__all__ = ["REAL_STARTS", "ForkedProcess", "run", "server_number"]
 
 REAL_STARTS: Final = "PORTBOOK_TEST_REAL_STARTS"
 _MODULES: Final = frozenset({"portbook", "portbook.cli.adapter", "mcp"})
@@ -103,6 +103,32 @@ class ForkedProcess(subprocess.Popen[Any]):
         self.pid = _server().start(start, [own if each == -1 else each for own, each in enumerate(streams)])
         self._child_created = True
         _close_pipes(self, *(asked[name] for name in _PIPES))
+
+
+def run(
+    command: Sequence[str | bytes],
+    *,
+    input: Any = None,  # the name that subprocess gives it
+    capture_output: bool = False,
+    timeout: float | None = None,
+    check: bool = False,
+    **options: Any,
+) -> subprocess.CompletedProcess[Any]:
+    """Do what `subprocess.run` does."""
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    if capture_output:
+        options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with ForkedProcess(command, **options) as process:
+        try:
+            out, err = process.communicate(input, timeout)
+        except BaseException:
+            process.kill()
+            raise
+    done = subprocess.CompletedProcess(command, process.returncode, out, err)
+    if check:
+        done.check_returncode()
+    return done
 
 
 # Popen's own, which it keeps to itself; every Python that Portbook runs on has them.

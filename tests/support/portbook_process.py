@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from support import forked_process
 from support.forked_process import ForkedProcess
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -56,10 +57,15 @@ class Finished:
 
 def run(*arguments: str, stdin: bytes = b"", cwd: Path, env: dict[str, str] | None = None) -> Finished:
     """Run `portbook` to its end."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with child([*PORTBOOK, *arguments], **pipes, cwd=cwd, env=env or environment()) as process:
-        out, err = process.communicate(stdin, timeout=60)
-    return Finished(process.returncode, out, err.decode())
+    done = forked_process.run(
+        [*PORTBOOK, *arguments],
+        input=stdin,
+        capture_output=True,
+        cwd=cwd,
+        env=env or environment(),
+        timeout=60,
+    )
+    return Finished(done.returncode, done.stdout, done.stderr.decode())
 
 
 def over_stdio(

@@ -51,7 +51,8 @@ found = {
     "trace": [sys.gettrace(), sys.getprofile(), threading.gettrace()],
     "streams": [
         [each.name, each.mode, each.encoding, each.errors, each.newlines, each.line_buffering,
-         each.write_through, type(each.buffer).__name__, each.buffer.name, each.buffer.mode, each.fileno(), each.isatty()]
+         each.write_through, each.fileno(), each.isatty(), each.buffer.name, each.buffer.mode,
+         type(each.buffer).__name__]
         for each in (sys.__stdin__, sys.__stdout__, sys.__stderr__)
     ],
 }

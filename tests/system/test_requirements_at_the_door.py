@@ -17,6 +17,7 @@ import jsonpatch
 import pytest
 
 from portbook.canonical import canonical_bytes
+from support import forked_process
 from support.portbook_process import ROOT, Finished, child, environment, http_server, run
 
 PATIENCE_S = 60.0
@@ -29,7 +30,7 @@ def asset_results(folder: Path, *calls: tuple[str, dict[str, Any]], **variables:
         json.dumps({"jsonrpc": "2.0", "id": at, "method": method, "params": given}).encode() + b"\n"
         for at, (method, given) in enumerate(calls)
     ]
-    done = subprocess.run(
+    done = forked_process.run(
         MCP,
         input=b"".join(frames),
         capture_output=True,
