@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from support import counts, leftover_processes
+from support.longest_first import begin_with_longest
 from support.processor_times import ProcessorTimes
 from support.soak import Soak
 
@@ -47,6 +48,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Soak(config.getoption("--soak-report")))
     if config.getoption("--processor-times"):
         config.pluginmanager.register(ProcessorTimes())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    begin_with_longest(items)
 
 
 def _let_children_be_interrupted() -> None:

@@ -162,7 +162,9 @@ def decided_while_waiting(folder: Path, verb: str) -> Any:
         waiting: list[Any] = []
         while not waiting:
             assert time.monotonic() < deadline, "no approval was asked for"
-            waiting = json.loads(run("approvals", "list", "--json", cwd=folder).out)["approvals"]
+            waiting = json.loads(run("approvals", "list", "--json", "--state", "pending", cwd=folder).out)[
+                "approvals"
+            ]
         assert answers == [], "the call waits"
         assert run("approvals", verb, waiting[0]["approval_id"], cwd=folder).code == 0
         caller.join(PATIENCE_S)
