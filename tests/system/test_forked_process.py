@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,12 +12,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from portbook.cli.main import cli
 from support import forked_process
 from support.forked_process import REAL_STARTS, ForkedProcess
 from support.leftover_processes import PROC
-from support.portbook_process import PORTBOOK, child, environment
+from support.page_terminal import Command, steps
+from support.portbook_process import PORTBOOK, ROOT, environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="nothing is forked elsewhere")
 
@@ -123,13 +127,20 @@ def test_what_a_variable_tells_python_is_told_to_a_new_process(both: Any) -> Non
     assert forked["streams"][0][2] == "iso8859-1"
 
 
-def test_the_server_forks_and_imports_nothing_of_a_start(tmp_path: Path) -> None:
-    with child([*PORTBOOK, "completion", "bash"], cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
-        number = forked_process.server_number()
-        assert number is not None
-        assert process.wait(60) == 0
-    assert (PROC / str(number)).exists()
-    assert str(tmp_path) not in (PROC / str(number) / "environ").read_text()
+# What no page that is followed shows, and how to start it.
+UNSHOWN = {"completion": ("bash",), "init": (), "review": ()}
+
+
+def test_python_itself_starts_every_verb_here_or_on_a_page(tmp_path: Path) -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    lines = [step.line for page in pages for step in steps(page) if isinstance(step, Command)]
+    shown = set(re.findall(r"\bportbook (\w+)", "\n".join(lines)))
+    assert {*cli.list_commands(click.Context(cli))} - shown == UNSHOWN.keys()
+    for verb, options in UNSHOWN.items():
+        done = subprocess.run(
+            [*PORTBOOK, verb, *options], cwd=tmp_path, env=environment(), capture_output=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
 
 
 KILLED = """
