@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from portbook.net.taskless_future import TasklessFuture
+
 __all__ = ["LoopTurn"]
 
 
@@ -23,7 +25,7 @@ class LoopTurn:
     async def end(self, finish: Callable[[], None]) -> None:
         """Return after `finish` was called: by the first who waits in this turn, when all others do, too."""
         loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()  # of its own: one of them may be cancelled
+        waiter = TasklessFuture[None](loop=loop)  # of its own: one of them may be cancelled
         if loop is not self._loop:  # of those who waited in a loop that was stopped, nobody is left
             self._loop, self._waiting = loop, []
         if not self._waiting:

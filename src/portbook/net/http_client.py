@@ -16,6 +16,7 @@ from portbook.net.destinations import Destination, Destinations
 from portbook.net.dial import Dialler, Unreachable, Untrusted
 from portbook.net.http_connection import BodySink, Broken, OpenRequest, Response
 from portbook.net.resolved_addresses import NotPermitted
+from portbook.net.taskless_future import TasklessFuture
 from portbook.net.time_limit import TimeLimited
 
 __all__ = ["HttpClient", "HttpRequest", "Sendings"]
@@ -97,16 +98,18 @@ class HttpClient:
         An idempotent request is retried if a pooled connection closes before a byte of the response arrived
         and `sendings` has a retry left; without `sendings`, one retry is allowed.
 
+        Whoever gives a time `until` which to wait, on the loop's clock, needs no `asyncio.timeout`, and can
+        go on outside of a task.
+
         Raises `NotPermitted`, `Unreachable` or `Untrusted` where nothing was sent, `Broken` or `TooLarge`
-        where the response cannot be used, and `TimeoutError` where it is not there `until` that time on the
-        loop's clock.
+        where the response cannot be used, and `TimeoutError` where it is not there in time.
         """
         loop = asyncio.get_running_loop()
         key = (request.destination, request.proxy, request.ca_file, request.is_listening)
         pool = self._pools.get(key) or self._add_pool(request)
         asked = OpenRequest(
             request.as_bytes(pool.host_line),
-            loop.create_future(),
+            loop.create_future() if until is None else TasklessFuture(loop=loop),
             request.max_response_bytes,
             request.method == "HEAD",
             sink,

@@ -114,7 +114,7 @@ class OpenRequest:
 
     def again(self) -> OpenRequest:
         """Return the same request, to be sent once more."""
-        response: asyncio.Future[Response | None] = self.response.get_loop().create_future()
+        response: asyncio.Future[Response | None] = type(self.response)(loop=self.response.get_loop())
         return OpenRequest(
             self.data, response, self.max_body, self.ends_at_head, self.sink, self.destinations
         )
