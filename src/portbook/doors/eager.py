@@ -80,18 +80,16 @@ class RunningCall(Generic[T]):
 
     def _wait(self, waiting_for: Any) -> None:
         self._waiting_for: Any = waiting_for
-        if type(waiting_for) is TasklessFuture:
-            future: Any = self._waiting_for
-            future._asyncio_future_blocking = False  # noqa: SLF001 - how a task takes a future from its waiter
-            future.add_done_callback(self._step)
-        else:
-            rest = _awaited(Remainder(self._coroutine, waiting_for))
-            self._task = asyncio.get_running_loop().create_task(rest)
-            if self._is_cancelled:
-                self._task.cancel()
-            self._task.add_done_callback(self._leave_task)
+        if isinstance(waiting_for, TasklessFuture):
+            self._waiting_for.take(self._step)
+            return
+        rest = _awaited(Remainder(self._coroutine, waiting_for))
+        self._task = asyncio.get_running_loop().create_task(rest)
+        if self._is_cancelled:
+            self._task.cancel()
+        self._task.add_done_callback(self._leave_task)
 
-    def _step(self, _: asyncio.Future[Any]) -> None:
+    def _step(self) -> None:
         answer = None
         try:
             if self._is_cancelled:
@@ -103,6 +101,8 @@ class RunningCall(Generic[T]):
             answer = ended.value
         except asyncio.CancelledError:
             pass
+        except Exception as error:  # noqa: BLE001 - a bug of ours, and whoever steps this goes on
+            _report(error)
         except BaseException:
             self._end(None)
             raise
@@ -114,17 +114,24 @@ class RunningCall(Generic[T]):
     def _leave_task(self, task: asyncio.Task[T]) -> None:
         # A callback, because a task that is cancelled before its first step runs none of its own code.
         self._coroutine.close()
-        try:
-            answer = None if task.cancelled() else task.result()
-        except BaseException:
-            self._end(None)
-            raise
+        answer = None
+        if not task.cancelled():
+            error = task.exception()
+            if error is None:
+                answer = task.result()
+            else:
+                _report(error)
         self._end(answer)
 
     def _end(self, answer: T | None) -> None:
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
         self._on_end(self, answer)
+
+
+def _report(error: BaseException) -> None:
+    message = "a call ended without an answer"
+    asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
 
 
 async def _awaited(rest: Remainder[T]) -> T:

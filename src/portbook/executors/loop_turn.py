@@ -20,7 +20,7 @@ class LoopTurn:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[TasklessFuture[None]] = []
 
     async def end(self, finish: Callable[[], None]) -> None:
         """Return after `finish` was called: by the first who waits in this turn, when all others do, too."""
@@ -40,4 +40,4 @@ class LoopTurn:
         finally:
             for waiter in waiting:
                 if not waiter.done():
-                    waiter.set_result(None)
+                    waiter.settle(None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 import httptools
 
 from portbook.net.destinations import Destinations
+from portbook.net.taskless_future import TasklessFuture
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -221,9 +222,9 @@ class HttpConnection(asyncio.Protocol):
         if transport is None or transport.is_closing():
             self._is_clean = False
             closed = Broken("the connection was closed before an answer arrived", was_heard=False)
-            asked.response.set_exception(closed)
             if self.on_release is not None:
                 self.on_release(self)
+            asked.response.set_exception(closed)
             return
         if self._parser is None:
             self._parser = httptools.HttpResponseParser(self)
@@ -394,14 +395,19 @@ class HttpConnection(asyncio.Protocol):
         idle_s = _IDLE_S if keep_alive is None else _announced_idle_s(keep_alive)
         self.idle_until = self.loop.time() + idle_s
         self._chunks = []
-        if not asked.response.done():
-            asked.response.set_result(_response(Response, (self._status, headers, body)))
+        response, waiting = _response(Response, (self._status, headers, body)), asked.response
         self._release(asked)
+        if waiting.done():
+            return
+        if isinstance(waiting, TasklessFuture):
+            waiting.settle(response)
+        else:
+            waiting.set_result(response)
 
     def _fail(self, asked: OpenRequest, problem: Exception) -> None:
+        self.abort()
         if not asked.response.done():
             asked.response.set_exception(problem)
-        self.abort()
 
     def _release(self, asked: OpenRequest) -> None:
         self._asked = asked.carrier = None
