@@ -32,6 +32,11 @@ COUNTS: Final = {
         500,
         "{count:,} kills of workers under load: nothing lost, nothing twice, each started again",
     ),
+    "worker redemptions": Count(
+        1,
+        200,
+        "{count:,} approvals redeemed 64 times at once over three workers: each ran once",
+    ),
     "store kills": Count(
         60,
         2_000,
