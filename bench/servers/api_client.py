@@ -28,7 +28,9 @@ class _Caller:
         self._destinations = Destinations(own=[url])
 
     async def call(self, message: dict) -> None:
-        if message.get("method") == "tools/call":
+        if message.get("method") == "tools/call" and message["params"]["name"] == "mark":
+            os.getppid()  # callgrind starts a new count there
+        elif message.get("method") == "tools/call":
             text = quote(message["params"]["arguments"]["text"])
             headers = b"Accept: application/json\r\n"
             request = HttpRequest(self._destination, "GET", f"/echo?text={text}", headers)
