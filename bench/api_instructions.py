@@ -69,7 +69,12 @@ class HeldApi:
                 if key.fileobj is self._listening:
                     self._selector.register(self._listening.accept()[0], selectors.EVENT_READ)
                     continue
-                asked = _TARGET.fullmatch(key.fileobj.recv(65_536))
+                request = key.fileobj.recv(65_536)
+                if not request:
+                    self._selector.unregister(key.fileobj)
+                    key.fileobj.close()
+                    continue
+                asked = _TARGET.fullmatch(request)
                 assert asked is not None  # a small request comes whole
                 taken.append((key.fileobj, asked[1]))
         return taken
@@ -96,7 +101,7 @@ def count_client() -> int:
     Raises `Missing` without valgrind, `WrongAnswer` where an answer is not an echo.
     """
     with TemporaryDirectory(prefix="portbook-bench-") as name, HeldApi() as api:
-        command = callgrind([sys.executable, str(_SERVERS / "api_client.py"), api.url])
+        command = callgrind([sys.executable, str(_SERVERS / "api_client.py"), api.url, "--unhurried"])
         with Child(command, Path(name), {"PYTHONHASHSEED": "0"}) as child:
             for _ in range(WARM_UP):
                 exchange(child, api)
