@@ -31,7 +31,7 @@ from portbook.errors import Reason, Refused
 from portbook.stores import approval_rows as rows
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
-from portbook.stores.watch import POLL_S, StoreWatch
+from portbook.stores.wait_for_change import POLL_S, StoreWatch
 
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
