@@ -119,8 +119,16 @@ CREATE TABLE audit_segment (
 CREATE INDEX audit_segment_by_checkpoint ON audit_segment (checkpoint);
 """
 
+# The tokens of each caller: when its bucket is full again, in microseconds since 1970.
+_RATES: Final = """
+CREATE TABLE rate_bucket (
+    caller  TEXT NOT NULL PRIMARY KEY,
+    full_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
 # The migration to each version. Only append: files of every version are in use.
-_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS)
+_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS, _RATES)
 TABLES_VERSION: Final = len(_STEPS)
 
 
