@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from portbook.app.checkpoint_task import CheckpointTask
@@ -44,6 +44,7 @@ from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.net.http_client import HttpClient
+    from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
 
 __all__ = ["assemble", "official_schemas", "open_journal"]
@@ -90,7 +91,10 @@ def assemble(
     executor, on_secret = _executor(settings, collected, environ, http)
     if executor.http is not None:
         warnings.extend(_placed(settings, problem) for problem in executor.http.problems())
-    rules = current_rules(settings, collected.catalog, executor, keys, store, environ, is_exposed=is_exposed)
+    blocks = cache(partial(_token_blocks, store, clock))
+    rules = current_rules(
+        settings, collected.catalog, executor, keys, store, environ, is_exposed=is_exposed, blocks=blocks
+    )
     if rules.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
         asks = ("keys", "required") if settings.keys_required else ("server", "host")
         warnings.append(
@@ -196,7 +200,14 @@ def assemble(
         servers=servers,
         _reports=reports,
         _checkpoints=checkpoints,
+        _blocks=blocks,
     )
+
+
+def _token_blocks(store: StorePort, clock: Clock) -> TokenBlocks:
+    from portbook.stores.shared_rates import TokenBlocks  # late: one process alone counts in memory
+
+    return TokenBlocks(store, clock.tick)
 
 
 def _can_keep_checkpoints(settings: Settings, store: StorePort) -> bool:

@@ -450,6 +450,17 @@ SETTINGS: Final = (
         "How many calls one caller may make per minute.",
         1,
     ),
+    Setting(
+        "policy.rate",
+        "rate_counting",
+        "choice",
+        None,
+        None,
+        "How calls are counted: in each process; over all processes that share the store, in blocks of a "
+        "twentieth of the limit that they lease (at most one block for each process beyond the limit); or "
+        "exactly, with a write for each call. By default in the process.",
+        choices=("process", "leased", "exact"),
+    ),
     _limit(
         "default",
         "choice",

@@ -80,6 +80,7 @@ class Settings(NamedTuple):
     keys_required: bool | None
     allowed_keys: tuple[AllowedKey, ...]
     limits: Limits
+    rate_counting: Literal["process", "leased", "exact"] | None
     policy_rules: tuple[dict[str, Any], ...]
     approval_expires_s: int
     approval_wait_s: int

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_types import FileConnection
 from portbook.stores.errors import StoreError
 
 __all__ = ["STEPS", "TABLES_VERSION", "is_usable", "migrate", "newer", "version_of_tables"]
@@ -131,8 +131,16 @@ CREATE TABLE audit_segment (
 CREATE INDEX audit_segment_by_checkpoint ON audit_segment (checkpoint);
 """
 
+# The tokens of each caller: when its bucket is full again, in microseconds since 1970.
+_RATES: Final = """
+CREATE TABLE rate_bucket (
+    caller  TEXT NOT NULL PRIMARY KEY,
+    full_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
 # The migration to each version. Only append: files of every version are in use.
-STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS)
+STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS, _RATES)
 TABLES_VERSION: Final = len(STEPS)
 
 # How many versions newer than its own the tables may be that a Portbook uses.
@@ -152,7 +160,7 @@ def newer(place: str, version: int) -> StoreError:
     )
 
 
-def version_of_tables(connection: Connection, path: Path) -> int:
+def version_of_tables(connection: FileConnection, path: Path) -> int:
     """Return the version of the tables, 0 where there are none.
 
     Raises `StoreError` where they are not Portbook's, or of an unknown version.
@@ -164,7 +172,7 @@ def version_of_tables(connection: Connection, path: Path) -> int:
         connection.execute("ROLLBACK")
 
 
-def _version_within(connection: Connection, path: Path) -> int:
+def _version_within(connection: FileConnection, path: Path) -> int:
     """Return the version of the tables, 0 where there are none; call it inside of a transaction.
 
     Raises `StoreError` where they are not Portbook's, or of an unknown version.
@@ -180,7 +188,7 @@ def _version_within(connection: Connection, path: Path) -> int:
     return version
 
 
-def migrate(connection: Connection, path: Path, draw: Callable[[int], bytes]) -> None:
+def migrate(connection: FileConnection, path: Path, draw: Callable[[int], bytes]) -> None:
     """Bring the tables to the newest version; `draw` returns random bytes for the key of a new store."""
     with connection:
         version = _version_within(connection, path)  # a different process may have migrated it

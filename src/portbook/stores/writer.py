@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_types import FileConnection
 from portbook.stores.errors import StoreError, as_store_error, problem_of
 
 __all__ = ["StoreWriter"]
@@ -30,14 +30,14 @@ _Ending = tuple[Any, Exception | None]
 
 
 class _WriteJob(NamedTuple):
-    work: Callable[[Connection], Any]
+    work: Callable[[FileConnection], Any]
     future: Future[Any]
 
 
 class StoreWriter:
     """Runs jobs on a connection in the order of arrival, several in one transaction."""
 
-    def __init__(self, connection: Connection, guard: AbstractContextManager[Any], path: Path) -> None:
+    def __init__(self, connection: FileConnection, guard: AbstractContextManager[Any], path: Path) -> None:
         """Write through `connection`, which other threads use only while they hold `guard`."""
         self._connection = connection
         self._guard = guard
@@ -52,7 +52,7 @@ class StoreWriter:
         """Return how many transactions have been committed."""
         return self._commits
 
-    def submit(self, work: Callable[[Connection], T]) -> Future[T]:
+    def submit(self, work: Callable[[FileConnection], T]) -> Future[T]:
         """Run `work` on the writer's thread; the future has its result once it is committed.
 
         Raises nothing itself; the future raises `StoreError` where the commit failed.
