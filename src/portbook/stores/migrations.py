@@ -21,12 +21,12 @@ from typing import Final
 from portbook.stores.connection_types import FileConnection
 from portbook.stores.errors import StoreError
 
-__all__ = ["STEPS", "TABLES_VERSION", "is_usable", "migrate", "newer", "version_of_tables"]
+__all__ = ["HMAC_KEY_BYTES", "STEPS", "TABLES_VERSION", "is_usable", "migrate", "newer", "version_of_tables"]
 
 # Marks the file as Portbook's in its header: "pbk1".
 _APPLICATION: Final = 0x70626B31
 
-_HMAC_KEY_BYTES: Final = 32
+HMAC_KEY_BYTES: Final = 32
 
 # The states `expired` and `unknown` are not stored: they follow from the clock and from locks.
 _TICKETS_AND_KEYS: Final = """
@@ -139,8 +139,21 @@ CREATE TABLE rate_bucket (
 ) STRICT, WITHOUT ROWID;
 """
 
+# Until when each owner of running calls is alive, where a database knows no locks of processes: microseconds
+# since 1970 by the clock of the database. And how often the store was restored from a backup.
+_LEASES: Final = """
+CREATE TABLE lease (
+    owner      TEXT NOT NULL PRIMARY KEY,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE restoration (
+    epoch       INTEGER NOT NULL PRIMARY KEY,
+    restored_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
 # The migration to each version. Only append: files of every version are in use.
-STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS, _RATES)
+STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS, _RATES, _LEASES)
 TABLES_VERSION: Final = len(STEPS)
 
 # How many versions newer than its own the tables may be that a Portbook uses.
@@ -195,6 +208,6 @@ def migrate(connection: FileConnection, path: Path, draw: Callable[[int], bytes]
         for step in STEPS[version:]:
             connection.execute(step)
         if not version:
-            connection.execute("INSERT INTO secret VALUES ('hmac', ?)", (draw(_HMAC_KEY_BYTES),))
+            connection.execute("INSERT INTO secret VALUES ('hmac', ?)", (draw(HMAC_KEY_BYTES),))
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {max(version, TABLES_VERSION)}")
