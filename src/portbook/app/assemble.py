@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -80,6 +81,9 @@ def assemble(
     warnings = list(collected.warnings)
     store = store_of(settings, draw=draw)
     keys = Keys(store, clock)
+    if settings.store_url is not None:
+        with contextlib.suppress(StoreError):  # told below, with the other doubts
+            keys.configured()  # connects now, so that no call waits for it
     approvals = ApprovalStore(
         store,
         clock,

@@ -60,6 +60,9 @@ class Settings(NamedTuple):
     checkpoint_s: int
     audit_key: Path | None
     store_path: Path
+    store_url: str | None
+    store_direct_url: str | None
+    store_lease_s: int
     toolsets: tuple[str, ...]
     timeout_ms: int
     workers: int

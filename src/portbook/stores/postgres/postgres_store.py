@@ -84,8 +84,11 @@ class PostgresStore:
 
         Raises `StoreError` where it cannot be read.
         """
+        if not self._key and self._away is None:
+            self.read(lambda _: None, None)  # connecting reads it
         if not self._key:
-            self.read(lambda _: None, None)  # opening reads it
+            assert self._away is not None
+            raise StoreError(str(self._away[1]))
         return self._key
 
     def read(self, query: Callable[[Connection], T], absent: T) -> T:
