@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
-from psycopg.conninfo import make_conninfo
 
 # Long, for machines that do many things at once.
 PATIENCE_S = 90.0
@@ -189,7 +189,7 @@ def new_database(server: str) -> Iterator[str]:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} STRATEGY file_copy".encode())
         try:
-            yield make_conninfo(server, dbname=name)
+            yield re.sub(r"^(\w+://[^/?]*)/?[^?]*", rf"\g<1>/{name}", server)
         finally:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
@@ -201,6 +201,6 @@ def new_schema(server: str) -> Iterator[str]:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}".encode())
         try:
-            yield make_conninfo(server, options=f"-csearch_path={name}")
+            yield f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{name}"
         finally:
             connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
