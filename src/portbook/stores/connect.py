@@ -15,7 +15,7 @@ from portbook.stores.connection_types import MEMORY, FileConnection
 from portbook.stores.migrations import TABLES_VERSION, migrate, version_of_tables
 from portbook.stores.privacy import make_private, refuse_exposed
 
-__all__ = ["connect"]
+__all__ = ["connect", "version_at"]
 
 # How long to wait for other processes, whose transactions take milliseconds.
 _BUSY_MS: Final = 5000
@@ -55,6 +55,19 @@ def connect(path: Path, draw: Callable[[int], bytes]) -> FileConnection:
         connection.close()
         raise
     return connection
+
+
+def version_at(path: Path) -> int:
+    """Return the version of the tables in a file that is there; it is only read.
+
+    Raises `StoreError` where it is not a store of this Portbook, `apsw.Error` where it cannot be read.
+    """
+    connection = cast("FileConnection", apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY))
+    try:
+        connection.set_busy_timeout(_BUSY_MS)
+        return version_of_tables(connection, path)
+    finally:
+        connection.close()
 
 
 def _files_of(path: Path) -> tuple[Path, ...]:

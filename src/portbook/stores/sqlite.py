@@ -111,6 +111,18 @@ class Store:
         own = 0 if self._writer is None else self._writer.commits
         return (own, self._query(lambda connection: int(connection.execute("PRAGMA data_version").get)))
 
+    def tables_version(self) -> int:
+        """Return the version of the tables as it is, 0 where there is no file; nothing is migrated.
+
+        Raises `StoreError` where it cannot be read, or this Portbook cannot use such tables.
+        """
+        if self.is_memory or not self.path.exists():
+            return 0
+        from portbook.stores.connect import version_at  # late: it brings the library of the database along
+
+        with as_store_error(self.path):
+            return version_at(self.path)
+
     def owner(self, draw_name: Callable[[], str]) -> Owner:
         """Return this process as an owner of calls, which the others know by a lock beside the file."""
         return Owner(None if self.is_memory else folder_of(self.path), draw_name())

@@ -128,6 +128,13 @@ class StorePort(Protocol):
         """
         ...
 
+    def tables_version(self) -> int:
+        """Return the version of the tables as it is, 0 where there are none; nothing is migrated.
+
+        Raises `StoreError` where it cannot be read, or this Portbook cannot use such tables.
+        """
+        ...
+
     def owner(self, draw_name: Callable[[], str]) -> RunOwner:
         """Return this process as an owner of calls; `draw_name` returns names that are never used again."""
         ...

@@ -22,7 +22,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.postgres.bounded_connection import BoundedConnection
 from portbook.stores.postgres.change_listener import ChangeListener
 from portbook.stores.postgres.database_errors import database_problem, place_of_database
-from portbook.stores.postgres.database_tables import migrate_database
+from portbook.stores.postgres.database_tables import migrate_database, version_of_database
 from portbook.stores.postgres.database_writer import DatabaseWriter
 from portbook.stores.postgres.lease_owner import LeaseOwner
 from portbook.stores.store_port import Version
@@ -136,6 +136,20 @@ class PostgresStore:
         """Return a value that differs after every write by any process; it is only a number in memory."""
         own = 0 if self._writer is None else self._writer.commits
         return (own, self._listener.changes)
+
+    def tables_version(self) -> int:
+        """Return the version of the tables as it is, 0 where there are none; nothing is migrated.
+
+        Raises `StoreError` where it cannot be read, or this Portbook cannot use such tables.
+        """
+        try:
+            connection = BoundedConnection(self._url)
+            try:
+                return version_of_database(connection, self.place)
+            finally:
+                connection.close()
+        except psycopg.Error as error:
+            raise database_problem(self.place, error) from None
 
     def owner(self, draw_name: Callable[[], str]) -> LeaseOwner:
         """Return this process as an owner of calls, which the others know by a lease."""
