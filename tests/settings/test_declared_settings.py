@@ -80,6 +80,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "policy.max_execution_timeout_ms": None,
         "policy.max_attempts": None,
         "policy.max_calls_per_minute": None,
+        "policy.rate": None,
         "policy.default": "allow",
         "policy.approval": "never",
         "policy.approver": "operator",

@@ -35,6 +35,7 @@ from portbook.tools.toolset import Toolset
 if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.server_reports import ServerReports
+    from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet
 
@@ -82,6 +83,8 @@ class App:
     _reports: ServerReports | None = None
     _checkpoints: CheckpointTask | None = None
     """Covers the records, where they are written to files."""
+    _blocks: Callable[[], TokenBlocks] | None = None
+    """Returns the tokens that this process has drawn, where calls are counted over several."""
 
     @property
     def needs_key(self) -> bool:
@@ -116,6 +119,7 @@ class App:
             self.store,
             self._environ,
             is_exposed=self.is_exposed,
+            blocks=self._blocks,
         )
         permit(self.executor, rules)
         self._pipeline.govern(rules)
@@ -193,6 +197,7 @@ def current_rules(
     environ: Mapping[str, str],
     *,
     is_exposed: bool,
+    blocks: Callable[[], TokenBlocks] | None,
 ) -> Rules:
     """Return the rules that `settings` describe, with the keys and the secrets known at this moment."""
     return rules_of(
@@ -205,6 +210,7 @@ def current_rules(
         hash_key=_hash_key(settings, store),
         signer=signer_of(settings),
         audit_key=audit_key_of(settings),
+        blocks=blocks,
     )
 
 

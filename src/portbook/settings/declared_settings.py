@@ -270,6 +270,35 @@ SETTINGS: Final = (
         "Database of approvals, keys and sessions; by default in the folder of the settings file.",
     ),
     Setting(
+        "store.url",
+        "store_url",
+        "text",
+        None,
+        "PORTBOOK_STORE_URL",
+        "PostgreSQL database instead of a file, as postgresql://…, for processes on many machines; "
+        "needs `portbook[postgres]`. A password is better kept in PGPASSWORD or ~/.pgpass.",
+    ),
+    Setting(
+        "store.direct_url",
+        "store_direct_url",
+        "text",
+        None,
+        "PORTBOOK_STORE_DIRECT_URL",
+        "The same database, without the pooler that `store.url` leads to: notifications need a connection "
+        "that lasts.",
+    ),
+    Setting(
+        "store.lease_s",
+        "store_lease_s",
+        "whole",
+        15,
+        None,
+        "How many seconds after its last renewal the lease of a process that runs approved calls is lost, in "
+        "PostgreSQL; the same for all processes.",
+        2,
+        600,
+    ),
+    Setting(
         "python.toolsets", "toolsets", "texts", (), None, "Python files or modules whose toolsets are served."
     ),
     Setting(
@@ -470,6 +499,17 @@ SETTINGS: Final = (
         "whole",
         "How many calls one caller may make per minute.",
         1,
+    ),
+    Setting(
+        "policy.rate",
+        "rate_counting",
+        "choice",
+        None,
+        None,
+        "How calls are counted: in each process; over all processes that share the store, in blocks of a "
+        "twentieth of the limit that they lease (at most one block for each process beyond the limit); or "
+        "exactly, with a write for each call. By default in the process.",
+        choices=("process", "leased", "exact"),
     ),
     _limit(
         "default",

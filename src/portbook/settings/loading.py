@@ -61,6 +61,9 @@ class Settings(NamedTuple):
     checkpoint_s: int
     audit_key: Path | None
     store_path: Path
+    store_url: str | None
+    store_direct_url: str | None
+    store_lease_s: int
     toolsets: tuple[str, ...]
     timeout_ms: int
     tool_threads: int
@@ -81,6 +84,7 @@ class Settings(NamedTuple):
     keys_required: bool | None
     allowed_keys: tuple[AllowedKey, ...]
     limits: Limits
+    rate_counting: Literal["process", "leased", "exact"] | None
     policy_rules: tuple[dict[str, Any], ...]
     approval_expires_s: int
     approval_wait_s: int
