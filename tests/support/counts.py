@@ -37,6 +37,12 @@ COUNTS: Final = {
         200,
         "{count:,} kills of writers of records: nothing acknowledged is lost, the chain is whole",
     ),
+    "simulated nodes": Count(
+        300,
+        20_000,
+        "{count:,} simulated runs of nodes with leases, drifting clocks, lost and repeated messages, kills: "
+        "nothing ran twice, nothing without its intent",
+    ),
     "upstream kills": Count(
         5,
         200,
