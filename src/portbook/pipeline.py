@@ -58,7 +58,7 @@ from portbook.stages.state import CallState
 from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import ToolError
-from portbook.tools.stated_error import stated_bytes
+from portbook.tools.tool_error_text import stated_bytes
 from portbook.wire.parsing import parse
 from portbook.wire.trace_context import is_trace_id
 

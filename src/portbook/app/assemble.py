@@ -34,8 +34,8 @@ from portbook.protocol.conformance import SchemaValidator
 from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
+from portbook.stores.caller_keys import Keys
 from portbook.stores.errors import StoreError
-from portbook.stores.keys import Keys
 from portbook.stores.sessions import SessionStore
 from portbook.stores.sqlite import Store
 from portbook.tools.asset_tool_names import ASSET_TOOLS

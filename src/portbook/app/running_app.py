@@ -27,7 +27,7 @@ from portbook.settings import Settings
 from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.keys import Keys
+from portbook.stores.caller_keys import Keys
 from portbook.stores.sessions import SessionStore
 from portbook.stores.sqlite import Store
 from portbook.tools.catalog import Catalog

@@ -16,7 +16,7 @@ from portbook.clock import SystemClock
 from portbook.model import JSONObject
 from portbook.policy import Decision, Policy
 from portbook.settings import Settings
-from portbook.stores.keys import Keys
+from portbook.stores.caller_keys import Keys
 from portbook.stores.sqlite import Store
 from portbook.tools.catalog import Catalog, Tool
 

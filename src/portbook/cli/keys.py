@@ -16,8 +16,8 @@ from portbook.cli.options import START_ERRORS, config_option, json_option, setti
 from portbook.cli.terminal import claim_stdout, fail, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
+from portbook.stores.caller_keys import BadKeyRequest, KeptKey, Keys
 from portbook.stores.errors import StoreError
-from portbook.stores.keys import BadKeyRequest, KeptKey, Keys
 from portbook.stores.sqlite import Store
 
 __all__ = ["command"]

@@ -33,7 +33,7 @@ from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.owners import Owner, folder_of
 from portbook.stores.sqlite import Store
-from portbook.stores.watch import POLL_S, StoreWatch
+from portbook.stores.wait_for_change import POLL_S, StoreWatch
 
 __all__ = ["EXPIRES_S", "ApprovalStore"]
 

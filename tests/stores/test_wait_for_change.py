@@ -10,7 +10,7 @@ import pytest
 
 from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Version
-from portbook.stores.watch import StoreWatch
+from portbook.stores.wait_for_change import StoreWatch
 
 LONG_S = 60.0
 
