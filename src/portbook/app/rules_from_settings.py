@@ -54,6 +54,8 @@ def rules_of(
     known = [*secrets, *(environ[name] for name in settings.secret_variables if environ.get(name))]
     if operator_key:
         known.append(operator_key)
+    if settings.ship_authorization and environ.get(settings.ship_authorization):
+        known.append(environ[settings.ship_authorization])
     problems = ProblemList(BadSettings)
     policy = redactor = None
     with problems:

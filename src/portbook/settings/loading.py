@@ -59,6 +59,10 @@ class Settings(NamedTuple):
     audit_arguments: bool
     checkpoint_s: int
     audit_key: Path | None
+    ship: Literal["otlp", "syslog"] | None
+    ship_to: str | None
+    ship_ca: Path | None
+    ship_authorization: str | None
     store_path: Path
     toolsets: tuple[str, ...]
     timeout_ms: int
