@@ -32,6 +32,16 @@ COUNTS: Final = {
         2_000,
         "{count:,} kills of processes that share a store: nothing acknowledged is lost, nothing ran twice",
     ),
+    "shared redemptions": Count(
+        3,
+        200,
+        "64 redemptions at once over 3 nodes on PostgreSQL, {count:,} times: one execution each",
+    ),
+    "node kills": Count(
+        3,
+        500,
+        "{count:,} kills of nodes on PostgreSQL under load: no approval lost, none twice, doubts unknown",
+    ),
     "log kills": Count(
         8,
         200,

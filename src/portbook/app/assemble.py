@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -13,6 +14,7 @@ from portbook.app.health_checks import HealthChecks
 from portbook.app.running_app import App, ClosableSink, current_rules, permit
 from portbook.app.shipping_from_settings import shipping_of
 from portbook.app.start_warnings import doubts_of
+from portbook.app.store_from_settings import store_of
 from portbook.app.tools_from_settings import Collected
 from portbook.app.usable_settings import usable_settings
 from portbook.audit.journal import Journal
@@ -38,7 +40,6 @@ from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
 from portbook.stores.errors import StoreError
 from portbook.stores.sessions import SessionStore
-from portbook.stores.sqlite import Store
 from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
@@ -46,6 +47,7 @@ from portbook.version import __version__
 if TYPE_CHECKING:
     from portbook.net.http_client import HttpClient
     from portbook.stores.shared_rates import TokenBlocks
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["assemble", "official_schemas", "open_journal"]
 
@@ -78,8 +80,11 @@ def assemble(
     ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
     hosts, contracts, collected = usable_settings(settings, environ, is_exposed=is_exposed, toolsets=toolsets)
     warnings = list(collected.warnings)
-    store = Store(settings.store_path, draw=draw)
+    store = store_of(settings, draw=draw)
     keys = Keys(store, clock)
+    if settings.store_url is not None:
+        with contextlib.suppress(StoreError):  # told below, with the other doubts
+            keys.configured()  # connects now, so that no call waits for it
     approvals = ApprovalStore(
         store,
         clock,
@@ -206,13 +211,13 @@ def assemble(
     )
 
 
-def _token_blocks(store: Store, clock: Clock) -> TokenBlocks:
+def _token_blocks(store: StorePort, clock: Clock) -> TokenBlocks:
     from portbook.stores.shared_rates import TokenBlocks  # late: one process alone counts in memory
 
     return TokenBlocks(store, clock.tick)
 
 
-def _can_keep_checkpoints(settings: Settings, store: Store) -> bool:
+def _can_keep_checkpoints(settings: Settings, store: StorePort) -> bool:
     """Return whether there is a store for checkpoints.
 
     Not one that ends with its process: nobody could compare the records with it. Nor one that no settings
@@ -220,6 +225,8 @@ def _can_keep_checkpoints(settings: Settings, store: Store) -> bool:
     """
     if store.is_memory:
         return False
+    if store.path is None:  # a database of its own, which the settings name
+        return True
     is_beside = settings.log_dir.absolute().parent == store.path.absolute().parent
     return is_beside or settings.config is not None or store.path.exists()
 
@@ -306,7 +313,7 @@ def _placed(settings: Settings, problem: str) -> str:
     return f"{settings.position_of(*problem.partition(':')[0].split('.'))}: {problem}"
 
 
-def _state_key(store: Store, draw: Callable[[int], bytes]) -> Callable[[], bytes]:
+def _state_key(store: StorePort, draw: Callable[[int], bytes]) -> Callable[[], bytes]:
     """Return the key that signs the states of calls: the store's, which every process knows.
 
     If the store cannot be used, a key of this process alone: such states end with the process.

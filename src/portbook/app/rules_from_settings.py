@@ -56,6 +56,8 @@ def rules_of(
         known.append(operator_key)
     if settings.ship_authorization and environ.get(settings.ship_authorization):
         known.append(environ[settings.ship_authorization])
+    if settings.store_url is not None:
+        known += _passwords_in(settings.store_url, settings.store_direct_url)
     problems = ProblemList(BadSettings)
     policy = redactor = None
     with problems:
@@ -145,3 +147,11 @@ def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> 
         raise settings.complain(
             ("redaction", error.setting, error.number), f"cannot be used: {error}"
         ) from None
+
+
+def _passwords_in(*urls: str | None) -> list[str]:
+    """Return the passwords that addresses of the store hold."""
+    from urllib.parse import unquote, urlsplit  # late: few stores have an address
+
+    passwords = [urlsplit(url).password for url in urls if url is not None]
+    return [unquote(password) for password in passwords if password]

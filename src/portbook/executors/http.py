@@ -19,11 +19,11 @@ from portbook.apis.request_composer import Composed
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.composed_requests import ComposedRequests
 from portbook.executors.credentials import Credentials, SentCredentials
+from portbook.executors.http_errors import failure_of_oversize, upstream_failed
 from portbook.executors.http_response import answer_beside, result_of, retry_after_s
 from portbook.executors.request_form import RequestForm, proxy_of
 from portbook.executors.secrets import NoCredential
 from portbook.executors.unsent import NothingSent
-from portbook.executors.upstream_errors import failure_of_oversize, upstream_failed
 from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destinations, parse_url
 from portbook.net.dial import Unreachable, Untrusted

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from portbook.executors.decoded_body import NotDecoded, content_of, value_of_body
+from portbook.executors.http_errors import failure_of_status, upstream_failed
 from portbook.executors.link_header import links_of
-from portbook.executors.upstream_errors import failure_of_status, upstream_failed
 from portbook.model import JSON, ApiAnswer
 from portbook.net.http_connection import Response
 from portbook.tools.media_types import BINARY_TYPE, essence, is_json

@@ -283,6 +283,35 @@ SETTINGS: Final = (
         "Database of approvals, keys and sessions; by default in the folder of the settings file.",
     ),
     Setting(
+        "store.url",
+        "store_url",
+        "text",
+        None,
+        "PORTBOOK_STORE_URL",
+        "PostgreSQL database instead of a file, as postgresql://…, for processes on many machines; "
+        "needs `portbook[postgres]`. A password is better kept in PGPASSWORD or ~/.pgpass.",
+    ),
+    Setting(
+        "store.direct_url",
+        "store_direct_url",
+        "text",
+        None,
+        "PORTBOOK_STORE_DIRECT_URL",
+        "The same database, without the pooler that `store.url` leads to: notifications need a connection "
+        "that lasts.",
+    ),
+    Setting(
+        "store.lease_s",
+        "store_lease_s",
+        "whole",
+        15,
+        None,
+        "How many seconds after its last renewal the lease of a process that runs approved calls is lost, in "
+        "PostgreSQL; the same for all processes.",
+        2,
+        600,
+    ),
+    Setting(
         "python.toolsets", "toolsets", "texts", (), None, "Python files or modules whose toolsets are served."
     ),
     Setting(

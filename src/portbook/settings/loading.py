@@ -64,6 +64,9 @@ class Settings(NamedTuple):
     ship_ca: Path | None
     ship_authorization: str | None
     store_path: Path
+    store_url: str | None
+    store_direct_url: str | None
+    store_lease_s: int
     toolsets: tuple[str, ...]
     timeout_ms: int
     workers: int

@@ -16,7 +16,7 @@ from portbook.access.rates import SecondsToWait
 from portbook.access.shared_bucket import Drawn, block_size, draw
 from portbook.stores.connection_types import Connection
 from portbook.stores.database_clock import database_time
-from portbook.stores.sqlite import Store
+from portbook.stores.store_port import StorePort
 
 __all__ = ["SharedRates", "TokenBlocks"]
 
@@ -32,7 +32,7 @@ _WRITE: Final = "UPDATE rate_bucket SET full_at = ? WHERE caller = ?"
 class TokenBlocks:
     """The tokens that this process has drawn from the store. There is one of it, whatever rules come."""
 
-    def __init__(self, store: Store, tick: Callable[[], float]) -> None:
+    def __init__(self, store: StorePort, tick: Callable[[], float]) -> None:
         """Draw from the buckets of `store`; `tick` returns the seconds of the clock that calls go by."""
         self._store = store
         self._tick = tick

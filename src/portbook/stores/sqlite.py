@@ -13,15 +13,17 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from portbook.stores.connection_types import MEMORY, Connection
+from portbook.stores.connection_types import MEMORY, Connection, FileConnection
 from portbook.stores.errors import StoreError, as_store_error
+from portbook.stores.owners import Owner, folder_of
 
 if TYPE_CHECKING:
+    from portbook.stores.store_port import Version
     from portbook.stores.writer import StoreWriter
 
-__all__ = ["Store", "Version"]
+__all__ = ["Store"]
 
 T = TypeVar("T")
 
@@ -29,9 +31,6 @@ _KEY: Final = "SELECT value FROM secret WHERE name = 'hmac'"
 
 # Space for a few tickets; with less free on the disk, the next one may not fit.
 _ROOM: Final = 1 << 18
-
-# If two versions differ, some process has written in between.
-Version = tuple[int, int]
 
 
 class Store:
@@ -46,7 +45,7 @@ class Store:
         self.is_memory = path.name == MEMORY
         self._draw = draw
         self._key = b""
-        self._connections: list[Connection] = []
+        self._connections: list[FileConnection] = []
         self._writer: StoreWriter | None = None
         self._is_closed = False
         self._inode: int | None = None
@@ -55,6 +54,11 @@ class Store:
         """Held briefly to open and to close."""
         self._reading = threading.Lock()
         """Held to use the reading connection."""
+
+    @property
+    def place(self) -> str:
+        """Return the path."""
+        return str(self.path)
 
     @property
     def key(self) -> bytes:
@@ -71,10 +75,23 @@ class Store:
 
         Raises `StoreError` where it cannot be read.
         """
-        return self._query(query) if self._exists() else absent
+        return self._query(lambda connection: _of_one_state(connection, query)) if self._exists() else absent
 
-    def submit(self, work: Callable[[Connection], T]) -> Future[T]:
+    async def fetch(self, query: Callable[[Connection], T], absent: T) -> T:
+        """Return what `read` returns, at once: it takes microseconds.
+
+        Raises `StoreError` where it cannot be read.
+        """
+        return self.read(query, absent)
+
+    def watched(self, query: Callable[[Connection], T], absent: T) -> Callable[[], T]:
+        """Return what gives the result of `query`, which is read again after every write by any process."""
+        return _WatchedQuery(self, query, absent)
+
+    def submit(self, work: Callable[[Connection], T], *, lock: str | None = None) -> Future[T]:
         """Run `work` in a transaction; the future has its result once the transaction is on disk.
+
+        There is one transaction at a time, so a `lock` is never needed.
 
         Raises `StoreError` where the store cannot be opened.
         """
@@ -93,6 +110,22 @@ class Store:
             return (0, 0)
         own = 0 if self._writer is None else self._writer.commits
         return (own, self._query(lambda connection: int(connection.execute("PRAGMA data_version").get)))
+
+    def tables_version(self) -> int:
+        """Return the version of the tables as it is, 0 where there is no file; nothing is migrated.
+
+        Raises `StoreError` where it cannot be read, or this Portbook cannot use such tables.
+        """
+        if self.is_memory or not self.path.exists():
+            return 0
+        from portbook.stores.connect import version_at  # late: it brings the library of the database along
+
+        with as_store_error(self.path):
+            return version_at(self.path)
+
+    def owner(self, draw_name: Callable[[], str]) -> Owner:
+        """Return this process as an owner of calls, which the others know by a lock beside the file."""
+        return Owner(None if self.is_memory else folder_of(self.path), draw_name())
 
     async def check(self) -> None:
         """Check that the store can be written or created.
@@ -142,14 +175,14 @@ class Store:
     def _exists(self) -> bool:
         return bool(self._connections) or self.is_memory or self.path.exists()
 
-    def _query(self, query: Callable[[Connection], T]) -> T:
+    def _query(self, query: Callable[[FileConnection], T]) -> T:
         with as_store_error(self.path):
             with self._state:
                 connection = self._open()
             with self._reading:
                 return query(connection)
 
-    def _open(self) -> Connection:
+    def _open(self) -> FileConnection:
         """Return the reading connection."""
         if self._is_closed:
             raise StoreError(f"{self.path}: closed")
@@ -159,7 +192,7 @@ class Store:
         self._require_same()
         return self._connections[0]
 
-    def _open_writer(self, reader: Connection) -> StoreWriter:
+    def _open_writer(self, reader: FileConnection) -> StoreWriter:
         from portbook.stores.writer import StoreWriter  # late: few processes write
 
         if self.is_memory:  # has a single connection
@@ -167,7 +200,7 @@ class Store:
         self._connections.append(self._connect())
         return StoreWriter(self._connections[-1], contextlib.nullcontext(), self.path)
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> FileConnection:
         from portbook.stores.connect import connect
 
         try:
@@ -176,3 +209,29 @@ class Store:
             raise
         except OSError as error:
             raise StoreError(f"{self.path}: cannot be opened: {error.strerror}") from error
+
+
+def _of_one_state(connection: FileConnection, query: Callable[[Connection], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return query(connection)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+class _WatchedQuery(Generic[T]):
+    """The result of a query, read again when the version of the store has changed."""
+
+    def __init__(self, store: Store, query: Callable[[Connection], T], absent: T) -> None:
+        self._store = store
+        self._query = query
+        self._absent = self._result = absent
+        self._version: Version | None = None
+
+    def __call__(self) -> T:
+        version = self._store.version()
+        if version != self._version:
+            self._result = self._store.read(self._query, self._absent)
+            self._version = version
+        return self._result
