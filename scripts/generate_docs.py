@@ -24,7 +24,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
-from portbook.testing import inquiries, upstream, workbench
+from portbook.testing import base_client, inquiries, upstream
 from portbook.testing.base_client import BaseTestClient
 from portbook.testing.client import TestClient
 from portbook.tools.content import Content
@@ -391,7 +391,7 @@ _HANDED_OUT: Final = tuple(
 )
 
 # Aliases of types, and the modules that define them.
-_ALIASES: Final = {"Answers": inquiries, "Decided": workbench, "Upstream": upstream}
+_ALIASES: Final = {"Answers": inquiries, "Decided": base_client, "Upstream": upstream}
 
 # Classes whose methods have sections of their own, and methods that decorate.
 _SECTIONED: Final = ("Toolset", "Context", "TestClient")
