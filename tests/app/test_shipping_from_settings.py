@@ -15,6 +15,8 @@ from portbook.settings import BadSettings, load_settings
     [
         ('ship = "otlp"', "3:1: audit.ship needs audit.ship_to"),
         ('ship_to = "udp://a"', "3:1: audit.ship_to has no effect without audit.ship"),
+        ('ship = "postgresql"', "3:1: audit.ship needs store.url"),
+        ('ship = "postgresql"\nship_to = "udp://a"', "4:1: audit.ship_to has no effect"),
         ('ship = "syslog"\nship_to = "https://a"', "4:1: audit.ship_to is no such address; write it as udp"),
         ('ship = "otlp"\nship_to = "udp://a"', "4:1: audit.ship_to is no such address; write it as https"),
         (

@@ -110,3 +110,24 @@ def test_a_receiver_that_hangs_holds_neither_calls_nor_the_end_and_the_next_serv
         # Syslog has no acknowledgements: what a machine has taken for a program that hangs counts as arrived.
         wanted = {*written(tmp_path, "execution")[0 if kind == "otlp" else 5 :]}
         until(lambda: wanted <= {line for *_, line in received.lines})
+
+
+@pytest.mark.covers("021.ship.postgresql")
+def test_nodes_ship_every_record_into_their_database_once(tmp_path: Path, postgres_schema: str) -> None:
+    import psycopg
+
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tools.py").write_text(TOOLS)
+        settings = f'[python]\ntoolsets = ["tools.py"]\n[store]\nurl = "{postgres_schema}"\n'
+        (tmp_path / name / "portbook.toml").write_text(f'{settings}[audit]\nship = "postgresql"\n')
+        with http_server(cwd=tmp_path / name, tools=()) as server:
+            call(server, range(3))
+    with psycopg.connect(postgres_schema) as connection:
+        for stream in ("execution", "intent"):
+            found = connection.execute(
+                "SELECT line FROM audit_record WHERE stream = %s", (stream,), binary=False
+            ).fetchall()
+            wanted = [line for name in ("first", "second") for line in written(tmp_path / name, stream)]
+            assert sorted(row[0].encode() for row in found) == sorted(wanted)
+            assert len(wanted) == 6

@@ -139,7 +139,7 @@ def assemble(
             warn,
             interval_s=settings.checkpoint_s,
         )
-    shipping = shipping_of(settings, environ, warn) if isinstance(sink, Journal) else None
+    shipping = shipping_of(settings, environ, store, warn) if isinstance(sink, Journal) else None
     on_secret.append(partial(_learn_secrets, pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     servers = reports = None

@@ -83,7 +83,7 @@ def rules_of(
 
 def _rates_of(settings: Settings, blocks: Callable[[], TokenBlocks] | None) -> RateLimit:
     per_minute = settings.limits.max_calls_per_minute
-    counting = settings.rate_counting or "process"
+    counting = settings.rate_counting or ("leased" if settings.is_shared else "process")
     if per_minute is None or blocks is None or counting == "process":
         return Rates(per_minute)
     from portbook.stores.shared_rates import SharedRates  # late: one process alone counts in memory

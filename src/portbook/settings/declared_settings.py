@@ -267,8 +267,9 @@ SETTINGS: Final = (
         "choice",
         None,
         None,
-        "Protocol by which records are also sent to a receiver, from their files; by default they are not.",
-        choices=("otlp", "syslog"),
+        "Where records are also sent, from their files: to the table audit_record of store.url, or to a "
+        "receiver by syslog or OpenTelemetry's protocol. By default nowhere.",
+        choices=("postgresql", "syslog", "otlp"),
     ),
     Setting(
         "audit.ship_to",
@@ -276,7 +277,7 @@ SETTINGS: Final = (
         "text",
         None,
         None,
-        "Address of that receiver: https://HOST:PORT/v1/logs for otlp; udp://HOST:PORT, tcp://HOST:PORT, "
+        "Address of the receiver: https://HOST:PORT/v1/logs for otlp; udp://HOST:PORT, tcp://HOST:PORT, "
         "tls://HOST:PORT or unix:/PATH for syslog.",
     ),
     Setting(
@@ -542,7 +543,8 @@ SETTINGS: Final = (
         None,
         "How calls are counted: in each process; over all processes that share the store, in blocks of a "
         "twentieth of the limit that they lease (at most one block for each process beyond the limit); or "
-        "exactly, with a write for each call. By default in the process.",
+        "exactly, with a write for each call. By default in the process, and leased where several serve: "
+        "with server.workers or store.url.",
         choices=("process", "leased", "exact"),
     ),
     _limit(
