@@ -147,6 +147,12 @@ COUNTS: Final = {
         200,
         "{count:,} requests made from each part of the OpenAPI document: every answer is as promised",
     ),
+    "load balancers": Count(
+        0,
+        600,
+        "{count:,} calls of one session over three servers, behind each of {tests} load balancers, one server "
+        "stopped meanwhile: every call is answered",
+    ),
     "vendor documents": Count(
         0,
         2_639,
