@@ -106,21 +106,16 @@ def copy(source: Path, *, is_json: bool, config: Path | None) -> None:
 def restore(*, is_json: bool, config: Path | None) -> None:
     """Make a store safe that was restored from a backup, before servers use it again.
 
-    What was redeemed after the backup is not known to be used, so approvals that were open expire; sessions end.
-    Keys that were revoked after the backup have to be revoked again.
+    What was redeemed after the backup is not known to be used, so approvals that were open expire. Sessions
+    end. Keys that were revoked after the backup have to be revoked again.
     """
     out = claim_stdout()
     with _store(config) as store:
         done = restore_store(store, SystemClock().now())
-    words = [
-        f"restored for the {done.epoch}. time: {done.expired_approvals} approvals have expired, "
-        f"{done.ended_sessions} sessions have ended"
-    ]
-    print_data(done._asdict(), words, out, is_json=is_json)
+    words = f"{done.expired_approvals} approvals have expired, {done.ended_sessions} sessions have ended"
+    print_data(done._asdict(), [words], out, is_json=is_json)
     if done.valid_keys:
-        say(
-            f"{done.valid_keys} keys are valid; `portbook keys list` lists them: revoke again what was revoked"
-        )
+        say(f"{done.valid_keys} keys are valid (`portbook keys list`); revoke again what was revoked since")
 
 
 @contextmanager

@@ -17,9 +17,7 @@ __all__ = ["copy_store"]
 # What belongs to running processes, not to the store.
 _PASSING: Final = ("lease", "upstream", "upstream_restart")
 
-_TABLES: Final = (
-    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-)
+_TABLES: Final = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 _USED: Final = "SELECT (SELECT count(*) FROM ticket) + (SELECT count(*) FROM caller_key)"
 
 Rows = tuple[Sequence[str], list[tuple[Any, ...]]]
@@ -28,8 +26,8 @@ Rows = tuple[Sequence[str], list[tuple[Any, ...]]]
 def copy_store(source: Store, target: StorePort, now: str) -> dict[str, int]:
     """Copy what is in `source` to `target`, where nothing may be yet; return how many rows of each table.
 
-    What was open in `source` expires there in the same moment: an approval must not be redeemed in both. A copy
-    that fails after that leaves approvals expired, and no call runs twice.
+    What was open in `source` expires there in the same moment: an approval must not be redeemed in both. A
+    copy that fails after that leaves approvals expired, and no call runs twice.
 
     Raises `StoreError` where one of them cannot be used, or `target` is in use already.
     """

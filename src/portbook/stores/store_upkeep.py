@@ -57,15 +57,13 @@ def problems_of_store(store: StorePort, clock: Clock) -> list[str]:
     if store.path is not None:
         said = store.read(lambda connection: connection.execute("PRAGMA integrity_check").get, "ok")
         if said != "ok":
-            problems.append(
-                "the database is damaged; restore it from a backup, then run `portbook store restore`"
-            )
+            problems.append("it is damaged; restore it from a backup, then run `portbook store restore`")
     store.submit(lambda connection: connection.execute("SELECT 1").get).result()
     apart_s = abs(store.read(database_time, 0) / 1_000_000 - until("1970-01-01T00:00:00.000Z", clock.now()))
     if apart_s > _CLOCK_APART_S:
         problems.append(
-            f"the clocks of this machine and of the database are {apart_s:.0f} s apart; approvals expire by the "
-            "clock of the machine, so set both by NTP"
+            f"the clocks of this machine and of the database are {apart_s:.0f} s apart; set both by NTP, "
+            "because approvals expire by the clock of the machine"
         )
     return problems
 
@@ -73,8 +71,8 @@ def problems_of_store(store: StorePort, clock: Clock) -> list[str]:
 def restore_store(store: StorePort, now: str) -> Restoration:
     """Make a store safe that was restored from a backup.
 
-    What happened after the backup is not in it, so nothing may be redeemed that was open then: it may have been
-    redeemed since. Approvals that were open expire, owners of calls are lost, sessions end.
+    What happened after the backup is not in it, so nothing may be redeemed that was open then: it may have
+    been redeemed since. Approvals that were open expire, owners of calls are lost, sessions end.
 
     Raises `StoreError` where that cannot be written.
     """

@@ -15,6 +15,10 @@ __all__ = ["migrate_database", "version_of_database"]
 _LOCK: Final = int.from_bytes(b"portbook", "big")
 
 _VERSION: Final = "CREATE TABLE portbook_tables (version INTEGER NOT NULL)"
+# Not to_regclass: within a transaction it goes on saying that there is none.
+_IS_THERE: Final = (
+    "SELECT 1 FROM pg_class WHERE relname = 'portbook_tables' AND relkind = 'r' AND pg_table_is_visible(oid)"
+)
 
 
 def version_of_database(connection: BoundedConnection, place: str) -> int:
@@ -22,7 +26,7 @@ def version_of_database(connection: BoundedConnection, place: str) -> int:
 
     Raises `StoreError` where this Portbook cannot use them.
     """
-    if connection.execute("SELECT to_regclass('portbook_tables')").get is None:
+    if connection.execute(_IS_THERE).get is None:
         return 0
     version = int(connection.execute("SELECT version FROM portbook_tables").get)
     if not is_usable(version):

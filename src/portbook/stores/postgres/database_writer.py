@@ -40,6 +40,7 @@ _STATUS: Final = b"SELECT pg_xact_status(%s::xid8)"
 # How long to ask what became of a transaction, and how often.
 _RESOLVE_S: Final = 15.0
 _RESOLVE_PAUSE_S: Final = 0.2
+_YIELD_S: Final = 0.05
 
 
 class _Undone(Exception):
@@ -86,6 +87,8 @@ class DatabaseWriter:
         except _Undone as undone:
             if len(batch) > 1 and not is_connection_lost(undone.reason):  # one of the jobs may be the reason
                 return [ending for job in batch for ending in self._commit_alone(job)]
+            if isinstance(undone.reason, errors.DeadlockDetected):
+                time.sleep(_YIELD_S)  # else it takes again what the other process waits for
         try:
             return self._attempt(batch)
         except _Undone as undone:
