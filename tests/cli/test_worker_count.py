@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -53,6 +54,15 @@ def test_what_workers_cannot_serve_together_is_refused(
     assert done.code == 2
     assert done.err.startswith(f"portbook: error: command line: server.workers {said}")
     assert done.err.count("\n") == 1
+
+
+def test_check_tells_what_workers_cannot_serve(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text("[server]\nworkers = 2\nlegacy_sse = true\n")
+    done = run("check", "--json", cwd=tmp_path)
+    assert done.code != 0
+    (problem,) = json.loads(done.out)["errors"]
+    assert (problem["line"], problem["column"]) == (2, 1)
+    assert "server.workers must be 1 with server.legacy_sse" in problem["message"]
 
 
 @pytest.mark.parametrize("count", ["0", "257", "many", "-1", "2.0", ""])

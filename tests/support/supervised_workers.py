@@ -189,7 +189,9 @@ def workers(
 ) -> Generator[Workers]:
     """Start workers in a folder; however the block ends, all have ended after it."""
     (folder / "tools.py").write_text(tools)
-    head = '[python]\ntoolsets = ["tools.py"]\n[docs]\nenabled = false\n[audit]\ncheckpoint_s = 1\n'
+    head = '[python]\ntoolsets = ["tools.py"]\n[docs]\nenabled = false\n'
+    if "[audit]" not in settings:
+        head += "[audit]\ncheckpoint_s = 1\n"
     (folder / "portbook.toml").write_text(head + settings)
     with child(
         [*PORTBOOK, "serve", "--http", "--port", "0", "--workers", str(count), *options],

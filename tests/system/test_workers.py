@@ -22,6 +22,9 @@ from support.supervised_workers import PATIENCE_S, Workers, wait_until, workers
 
 OPERATOR = "the operator's key, which is long enough"
 RULES = """
+[audit]
+checkpoint_s = 1
+keep = 1
 [keys]
 required = true
 [[policy.rules]]
@@ -29,6 +32,12 @@ name = "a person"
 tools = ["enter"]
 where = { "/number" = { pattern = "^asked-" } }
 action = "ask"
+"""
+DOUBTFUL = """
+[[policy.rules]]
+name = "nothing"
+tools = ["no_such_tool"]
+action = "deny"
 """
 REDEMPTIONS = 64
 
@@ -39,7 +48,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
     folder = tmp_path_factory.mktemp("three")
     (folder / "portbook.toml").write_text(RULES)
     key = new_key(folder, "ada")
-    with workers(folder, 3, settings=RULES, PORTBOOK_OPERATOR_KEY=OPERATOR) as served:
+    with workers(folder, 3, settings=RULES + DOUBTFUL, PORTBOOK_OPERATOR_KEY=OPERATOR) as served:
         served.key = key
         yield served
 
@@ -87,6 +96,12 @@ def test_every_worker_answers_at_the_address_that_one_line_names(three: Workers)
 def test_connections_that_stay_open_are_spread_over_all_workers(three: Workers) -> None:
     answering = Counter(three.who(three.connection()) for _ in range(12))
     assert len(answering) == 3, answering
+
+
+@pytest.mark.covers("design.workers.warnings")
+def test_what_is_doubtful_in_the_settings_is_told_by_one_worker_for_all(three: Workers) -> None:
+    (line,) = [line for line in three.said if "matches nothing that is served" in line]
+    assert line.startswith("portbook: worker 1: warning: portbook.toml:")
 
 
 @pytest.mark.covers("design.workers.health")
@@ -155,7 +170,8 @@ def test_a_session_is_known_to_every_worker_and_ended_for_all_within_a_second(th
 @pytest.mark.covers("design.workers.records")
 def test_the_records_of_all_workers_are_followed_counted_and_verified(three: Workers) -> None:
     held = three.each()
-    assert len(list((three.folder / "runs/mcp_server/execution").glob("2*.jsonl"))) == 3
+    live = list((three.folder / "runs/mcp_server/execution").glob("2*.jsonl"))
+    assert len(live) == 3, "one run is kept, and none is pruned while its worker writes to it"
     followed: list[str] = []
     with child(
         [*PORTBOOK, "audit", "tail", "-n", "1", "-f"], cwd=three.folder, stdout=subprocess.PIPE, text=True

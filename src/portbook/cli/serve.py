@@ -343,7 +343,7 @@ def _serve_and_watch(given: Callable[..., Settings], config: Path | None) -> int
         if settings.worker_processes != 1:
             from portbook.cli.worker_count import usable_worker_count
 
-            usable_worker_count(settings, with_stdio=False, is_reloading=True)
+            usable_worker_count(settings, is_reloading=True)
         listener = bound(settings)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None

@@ -16,7 +16,7 @@ __all__ = ["usable_processors", "usable_worker_count"]
 _QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 
 
-def usable_worker_count(settings: Settings, *, with_stdio: bool, is_reloading: bool) -> int:
+def usable_worker_count(settings: Settings, *, with_stdio: bool = False, is_reloading: bool = False) -> int:
     """Return how many workers the settings ask for.
 
     Raises `BadSettings` where several cannot serve together.
