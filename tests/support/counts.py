@@ -150,7 +150,7 @@ COUNTS: Final = {
     "load balancers": Count(
         0,
         600,
-        "{count:,} calls of one session over three servers, behind each of {tests} load balancers, one server "
+        "{count:,} calls of one session over three servers, behind each of {tests} balancers, one server "
         "stopped meanwhile: every call is answered",
     ),
     "vendor documents": Count(
