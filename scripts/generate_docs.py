@@ -24,7 +24,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
-from portbook.testing import inquiries, upstream, workbench
+from portbook.testing import base_client, inquiries, upstream
 from portbook.testing.base_client import BaseTestClient
 from portbook.testing.client import TestClient
 from portbook.tools.content import Content
@@ -39,6 +39,7 @@ _FLAGS: Final = {
     "schema_override_uri": "--schema-override",
     "server.host": "--host",
     "server.port": "--port",
+    "server.workers": "--workers",
     "audit.log_dir": "--log-dir",
     "ids.deterministic": "--deterministic-ids",
     "python.toolsets": "TOOLSETS",
@@ -49,6 +50,7 @@ _TYPES: Final = {
     "text": "string",
     "path": "path",
     "whole": "whole number",
+    "count": "whole number or auto",
     "switch": "true or false",
     "texts": "list of strings",
     "keys": "list of tables",
@@ -213,6 +215,8 @@ def _settings() -> list[str]:
                 else f"{setting.minimum} or more"
             )
             lines[-1] += f" A whole number, {upper}."
+        elif setting.kind == "count":
+            lines[-1] += f" A whole number, from {setting.minimum} to {setting.maximum}, or auto."
     lines += [
         "",
         "## A file with every setting",
@@ -391,7 +395,7 @@ _HANDED_OUT: Final = tuple(
 )
 
 # Aliases of types, and the modules that define them.
-_ALIASES: Final = {"Answers": inquiries, "Decided": workbench, "Upstream": upstream}
+_ALIASES: Final = {"Answers": inquiries, "Decided": base_client, "Upstream": upstream}
 
 # Classes whose methods have sections of their own, and methods that decorate.
 _SECTIONED: Final = ("Toolset", "Context", "TestClient")
