@@ -126,6 +126,7 @@ _NEW = (
     "rate_bucket",
     "lease",
     "restoration",
+    "audit_record",
 )
 
 

@@ -110,6 +110,7 @@ def test_a_database_that_is_away_stops_only_what_needs_it_and_comes_back_by_itse
             assert health.status == 503
             assert "cannot be reached" in health.body.decode()
             assert "password" not in health.body.decode()
+            assert server.request("/readyz").status == 200  # else a load balancer would leave out every node
         killable.start()
         for server in servers:
             eventually(lambda each=server: each.request("/health").status == 200)

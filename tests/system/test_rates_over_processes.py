@@ -27,7 +27,6 @@ SETTINGS = f"""
 toolsets = ["tools.py"]
 [policy]
 max_calls_per_minute = {LIMIT}
-rate = "MODE"
 """
 
 TOOLS = """
@@ -61,16 +60,32 @@ def hammer(url: str) -> Counter[str]:
 def test_processes_that_share_a_store_never_let_more_pass_than_the_limit_says(
     tmp_path: Path, mode: str
 ) -> None:
-    (tmp_path / "tools.py").write_text(TOOLS)
-    (tmp_path / "portbook.toml").write_text(SETTINGS.replace("MODE", mode))
+    hammered(tmp_path, SETTINGS + f'rate = "{mode}"\n', is_exact=mode == "exact")
+
+
+def test_nodes_of_one_database_count_together_without_being_told(
+    tmp_path: Path, postgres_schema: str
+) -> None:
+    hammered(tmp_path, f'{SETTINGS}[store]\nurl = "{postgres_schema}"\n', is_exact=False)
+
+
+def test_workers_count_together_without_being_told(tmp_path: Path) -> None:
+    hammered(tmp_path, f"{SETTINGS}[server]\nworkers = {SERVERS}\n", is_exact=False, servers=1)
+
+
+def hammered(folder: Path, settings: str, *, is_exact: bool, servers: int = SERVERS) -> None:
+    """Call as fast as servers answer, and count what passes."""
+    (folder / "tools.py").write_text(TOOLS)
+    (folder / "portbook.toml").write_text(settings)
     with ExitStack() as stack:
-        servers = [stack.enter_context(http_server(cwd=tmp_path, tools=())) for _ in range(SERVERS)]
+        urls = [stack.enter_context(http_server(cwd=folder, tools=())).url for _ in range(servers)]
         began = time.monotonic()
         with ThreadPoolExecutor(SERVERS * CONNECTIONS) as pool:
-            answers = sum(pool.map(hammer, [each.url for each in servers] * CONNECTIONS), Counter[str]())
+            connections = (urls * SERVERS * CONNECTIONS)[: SERVERS * CONNECTIONS]
+            answers = sum(pool.map(hammer, connections), Counter[str]())
         passed_s = time.monotonic() - began
-    assert answers["passed"] == len((tmp_path / "ledger").read_bytes())
+    assert answers["passed"] == len((folder / "ledger").read_bytes())
     assert answers.keys() == {"passed", "RATE_LIMITED"}
     flown_in = int(passed_s * LIMIT / 60) + 1
-    held = 0 if mode == "exact" else SERVERS * block_size(LIMIT)
+    held = 0 if is_exact else SERVERS * block_size(LIMIT)
     assert LIMIT <= answers["passed"] <= LIMIT + flown_in + held

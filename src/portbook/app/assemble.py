@@ -12,6 +12,7 @@ from portbook.app.checkpoint_task import CheckpointTask
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
 from portbook.app.running_app import App, ClosableSink, current_rules, permit
+from portbook.app.shipping_from_settings import shipping_of
 from portbook.app.start_warnings import doubts_of
 from portbook.app.store_from_settings import store_of
 from portbook.app.tools_from_settings import Collected
@@ -138,6 +139,7 @@ def assemble(
             warn,
             interval_s=settings.checkpoint_s,
         )
+    shipping = shipping_of(settings, environ, store, warn) if isinstance(sink, Journal) else None
     on_secret.append(partial(_learn_secrets, pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     servers = reports = None
@@ -190,7 +192,7 @@ def assemble(
         store=store,
         keys=keys,
         _validator=validator,
-        _health=HealthChecks(store, sink, pipeline, executor.http, gateways, clock, servers),
+        _health=HealthChecks(store, sink, pipeline, executor.http, gateways, clock, servers, shipping),
         changes=notices,
         sessions=SessionStore(store, clock),
         toolsets=collected.toolsets,
@@ -204,6 +206,7 @@ def assemble(
         servers=servers,
         _reports=reports,
         _checkpoints=checkpoints,
+        _shipping=shipping,
         _blocks=blocks,
     )
 
@@ -278,7 +281,7 @@ def _executor(
     make_client: Callable[[], HttpClient] | None,
 ) -> tuple[Dispatch, list[Callable[[], None]]]:
     """Return the executor of tools, and a list of functions to call when it learns a secret."""
-    python = PythonExecutor(workers=settings.workers)
+    python = PythonExecutor(workers=settings.tool_threads)
     on_secret: list[Callable[[], None]] = []
     if not collected.gateways:
         return Dispatch(python), on_secret

@@ -54,6 +54,8 @@ def rules_of(
     known = [*secrets, *(environ[name] for name in settings.secret_variables if environ.get(name))]
     if operator_key:
         known.append(operator_key)
+    if settings.ship_authorization and environ.get(settings.ship_authorization):
+        known.append(environ[settings.ship_authorization])
     if settings.store_url is not None:
         known += _passwords_in(settings.store_url, settings.store_direct_url)
     problems = ProblemList(BadSettings)
@@ -81,7 +83,7 @@ def rules_of(
 
 def _rates_of(settings: Settings, blocks: Callable[[], TokenBlocks] | None) -> RateLimit:
     per_minute = settings.limits.max_calls_per_minute
-    counting = settings.rate_counting or "process"
+    counting = settings.rate_counting or ("leased" if settings.is_shared else "process")
     if per_minute is None or blocks is None or counting == "process":
         return Rates(per_minute)
     from portbook.stores.shared_rates import SharedRates  # late: one process alone counts in memory

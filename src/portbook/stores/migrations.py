@@ -152,8 +152,30 @@ CREATE TABLE restoration (
 ) STRICT, WITHOUT ROWID;
 """
 
+# The records that processes have shipped here.
+_RECORDS: Final = """
+CREATE TABLE audit_record (
+    host   TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    file   TEXT NOT NULL,
+    seq    INTEGER NOT NULL,
+    hash   TEXT NOT NULL,
+    line   TEXT NOT NULL,
+    PRIMARY KEY (stream, file, seq, hash)
+) STRICT, WITHOUT ROWID;
+"""
+
 # The migration to each version. Only append: files of every version are in use.
-STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS, _RATES, _LEASES)
+STEPS: Final = (
+    _TICKETS_AND_KEYS,
+    _SESSIONS,
+    _UPSTREAMS,
+    _OBSERVATIONS,
+    _CHECKPOINTS,
+    _RATES,
+    _LEASES,
+    _RECORDS,
+)
 TABLES_VERSION: Final = len(STEPS)
 
 # How many versions newer than its own the tables may be that a Portbook uses.
