@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.log_writer import ENVELOPE_STREAM, JsonlSink, MemorySink, NoSink
+from portbook.audit.journal import ENVELOPE_STREAM, JsonlSink
+from portbook.audit.memory_sink import MemorySink, NoSink
 from portbook.canonical import json_bytes
 
 STARTED = "2026-01-02T03:04:05.678Z"
