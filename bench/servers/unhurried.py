@@ -9,9 +9,15 @@ from portbook.cli.main import cli
 from portbook.doors import ndjson
 from portbook.doors.http.server import held_replies, turns
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Run the command line."""
     vars(ndjson)["_BATCH_S"] = 60.0
     vars(journal)["_LOOK_S"] = 3600.0
     vars(held_replies)["_MOST_S"] = 60.0
     vars(turns)["_TURN_S"] = 60.0
     cli()
+
+
+if __name__ == "__main__":
+    main()

@@ -40,7 +40,7 @@ class Recorder:
 
     def __init__(self, sink: Sink, clock: Clock, warn: Callable[[str], None], *, deterministic: bool) -> None:
         self._sink = sink
-        self._clock = clock
+        self._now, self._tick = clock.now, clock.tick
         self._warn = warn
         self._deterministic = deterministic
         self._failure = AuditFailure(warn)
@@ -104,7 +104,7 @@ class Recorder:
         arguments = state.shown() if state.rules.records_arguments else None
         key = state.rules.audit_key
         keyed = b"" if key is None else key.members(state.call, state.ids[0])
-        ts = self._clock.now().encode()
+        ts = self._now().encode()
         intent = intent_view(
             noted, state.ids, state, self._deterministic, ts=ts, arguments=arguments, keyed=keyed
         )
@@ -116,7 +116,7 @@ class Recorder:
 
     def record(self, state: CallState, *, is_held: bool = False) -> None:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
-        state.duration_us = round((self._clock.tick() - state.started) * 1_000_000)
+        state.duration_us = round((self._tick() - state.started) * 1_000_000)
         call, outcome, arguments = state.call, state.outcome, None
         assert outcome is not None
         key, keyed = state.rules.audit_key, b""
@@ -138,7 +138,7 @@ class Recorder:
             outcome,
             state.ids,
             state,
-            self._clock.now().encode(),
+            self._now().encode(),
             state.duration_us,
             self._deterministic,
             arguments,
