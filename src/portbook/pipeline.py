@@ -283,6 +283,7 @@ class Pipeline:
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
             self._require_unchanged(state, tool, ticket)
+            self._require_owned(ticket)
             done = await _settled(self._perform(state, row))
         except InputNeeded as needed:  # it will run again, under the same ticket
             needed.approval = ticket
@@ -308,6 +309,11 @@ class Pipeline:
         if not is_same or not matches(caller.tools, tool.spec.name):
             raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
 
+    def _require_owned(self, ticket: str) -> None:
+        """Check that no other process takes the call of this ticket for lost. Raises `Refused` if it may."""
+        if not self._approvals.may_start(ticket):
+            raise Refused(Reason.STORE_UNUSABLE, note="lease lost")
+
     async def _operate(self, state: CallState, act: Callable[[], Awaitable[JSON]]) -> Done:
         """Perform an action of the operator."""
         call = state.call
@@ -323,6 +329,8 @@ class Pipeline:
         state.exchange.began(row.tool)
         if row.has_intent:
             self.recorder.intend(state)
+            if state.approval is not None:  # again: a disk may have taken its time
+                self._require_owned(state.approval)
         state.has_begun = True
         try:
             result = row.start(state.call.arguments, row.run or self._run_of(state, row))

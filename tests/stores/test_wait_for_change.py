@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Version
+from portbook.stores.store_port import Version
 from portbook.stores.wait_for_change import StoreWatch
 
 LONG_S = 60.0
