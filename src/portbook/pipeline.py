@@ -20,6 +20,7 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, Final, cast
 
+from portbook.access.rates import SecondsToWait
 from portbook.canonical import STRICT, NotWritten, canonical_bytes, json_bytes, write
 from portbook.clock import Clock
 from portbook.dialects.exchange import Exchange
@@ -43,7 +44,7 @@ from portbook.model import (
     Run,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
-from portbook.stages.approval import ApprovalStage, require_runnable, unusable
+from portbook.stages.approval import ApprovalStage, require_runnable, require_unchanged, unusable
 from portbook.stages.checked_result import bytes_of, checked_relay, is_suspect, redacted, require_finite
 from portbook.stages.endings import as_outcome, cut_short, paused
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, EndOfTurn, Executor, OffLoop, Sink
@@ -255,7 +256,7 @@ class Pipeline:
         return await _settled(self._decide(state, row, caller))
 
     def _decide(
-        self, state: CallState, row: PreparedTool, caller: Caller
+        self, state: CallState, row: PreparedTool, caller: Caller, *, is_counted: bool = False
     ) -> Done | Coroutine[Any, Any, Done]:
         """Decide, check the arguments, and run the tool, once it is approved."""
         call, rules, tool = state.call, state.rules, row.tool
@@ -264,13 +265,33 @@ class Pipeline:
         if decision.action is _DENY:
             assert decision.reason is not None
             raise Refused(decision.reason, details={"rule": decision.rule})
-        if rules.rates.per_minute is not None:
-            self._require_rate(caller, rules)
+        if rules.rates.per_minute is not None and not is_counted:
+            seconds = rules.rates.take(caller.name, self._tick())
+            if seconds is not None:
+                if isinstance(seconds, int):
+                    raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
+                return self._decide_counted(state, row, caller, seconds)
         if not row.accepts(call.arguments):
             raise _bad_arguments(tool, call)
         if decision.action is _ALLOW:
             return self._perform(state, row)
         return self._approve(state, row, decision, caller)
+
+    async def _decide_counted(
+        self,
+        state: CallState,
+        row: PreparedTool,
+        caller: Caller,
+        counting: Coroutine[Any, Any, SecondsToWait],
+    ) -> Done:
+        """Decide once the store has counted the call."""
+        try:
+            seconds = await counting
+        except OSError as error:
+            raise unusable(error, self._warn) from None
+        if seconds is not None:
+            raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
+        return await _settled(self._decide(state, row, caller, is_counted=True))
 
     async def _approve(self, state: CallState, row: PreparedTool, decision: Decision, caller: Caller) -> Done:
         """Run the tool once the call is approved."""
@@ -282,7 +303,8 @@ class Pipeline:
             await self._off_loop.run(state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
-            self._require_unchanged(state, tool, ticket)
+            rules = self._in_force.rules
+            require_unchanged(state, tool, ticket, rules, self._identify(rules, call.arrival.key))
             self._require_owned(ticket)
             done = await _settled(self._perform(state, row))
         except InputNeeded as needed:  # it will run again, under the same ticket
@@ -297,17 +319,6 @@ class Pipeline:
             raise
         await self._approvals.complete(ticket)
         return done
-
-    def _require_unchanged(self, state: CallState, tool: Tool, ticket: str) -> None:
-        """Check that the key and the policy of a call have not changed while it waited for approval.
-
-        Raises `Refused` if they have.
-        """
-        rules = self._in_force.rules
-        caller = self._identify(rules, state.call.arrival.key)
-        is_same = rules.policy.digest == state.rules.policy.digest
-        if not is_same or not matches(caller.tools, tool.spec.name):
-            raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
 
     def _require_owned(self, ticket: str) -> None:
         """Check that no other process takes the call of this ticket for lost. Raises `Refused` if it may."""
@@ -441,12 +452,6 @@ class Pipeline:
         """Return the refusal of a call to something that is not served."""
         withheld = self._catalog.withheld_as(name, kind)
         return Refused(_UNKNOWN[kind]) if withheld is None else withheld.refusal()
-
-    def _require_rate(self, caller: Caller, rules: Rules) -> None:
-        """Raise `Refused` if the caller is beyond the rate limit."""
-        seconds = rules.rates.take(caller.name, self._tick())
-        if seconds is not None:
-            raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
 
     def _name(self, exchange: Exchange) -> IdBytes:
         canonical = b""

@@ -117,7 +117,17 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     store.close()
 
 
-_NEW = ("upstream", "upstream_restart", "observation", "audit_checkpoint", "audit_segment")
+_NEW = (
+    "upstream",
+    "upstream_restart",
+    "observation",
+    "audit_checkpoint",
+    "audit_segment",
+    "rate_bucket",
+    "lease",
+    "restoration",
+    "audit_record",
+)
 
 
 @pytest.mark.parametrize(("version", "missing"), [(1, ("session", *_NEW)), (2, _NEW), (3, _NEW[2:])])

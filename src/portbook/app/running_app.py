@@ -35,6 +35,8 @@ from portbook.tools.toolset import Toolset
 if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.server_reports import ServerReports
+    from portbook.app.shipping_task import ShippingTask
+    from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet
 
@@ -82,6 +84,10 @@ class App:
     _reports: ServerReports | None = None
     _checkpoints: CheckpointTask | None = None
     """Covers the records, where they are written to files."""
+    _shipping: ShippingTask | None = None
+    """Ships the records, where the settings say so."""
+    _blocks: Callable[[], TokenBlocks] | None = None
+    """Returns the tokens that this process has drawn, where calls are counted over several."""
 
     @property
     def needs_key(self) -> bool:
@@ -116,6 +122,7 @@ class App:
             self.store,
             self._environ,
             is_exposed=self.is_exposed,
+            blocks=self._blocks,
         )
         permit(self.executor, rules)
         self._pipeline.govern(rules)
@@ -144,6 +151,8 @@ class App:
         """Start the MCP servers that are wanted at all times, and checkpoints. In the event loop."""
         if self._checkpoints is not None:
             self._checkpoints.start()
+        if self._shipping is not None:
+            self._shipping.start()
         if self.servers is not None:
             self.servers.start()
         if self._reports is not None:
@@ -173,6 +182,8 @@ class App:
         self._large_values.close()
         if self._checkpoints is not None:
             await self._checkpoints.close()
+        if self._shipping is not None:
+            await self._shipping.close()
         self.sink.close()
         self.store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
@@ -193,6 +204,7 @@ def current_rules(
     environ: Mapping[str, str],
     *,
     is_exposed: bool,
+    blocks: Callable[[], TokenBlocks] | None,
 ) -> Rules:
     """Return the rules that `settings` describe, with the keys and the secrets known at this moment."""
     return rules_of(
@@ -205,6 +217,7 @@ def current_rules(
         hash_key=_hash_key(settings, store),
         signer=signer_of(settings),
         audit_key=audit_key_of(settings),
+        blocks=blocks,
     )
 
 
