@@ -12,7 +12,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from portbook.boundary import Boundary
 from portbook.doors.eager import Remainder, SteppedCall
@@ -126,14 +126,14 @@ class NdjsonDoor:
         """
         answered: list[CallState | Answer] = []
         waiting: Remainder[Answer] | None = None
-        until = monotonic() + _BATCH_S
+        until, receive = monotonic() + _BATCH_S, self._connection.receive
         with self._recorder:
             while frames and waiting is None and not (self._is_stopping or self._has_cancelled):
-                received = self._connection.receive(frames.popleft())
-                if isinstance(received, CallState):
+                received = receive(frames.popleft())
+                if type(received) is CallState:
                     answered.append(received)
                 else:
-                    waiting = self._start(received, answered)
+                    waiting = self._start(cast("Work", received), answered)
                 if len(answered) == _BATCH or monotonic() > until:
                     break
         self._outlet.put_all(answered)  # only now: records come before answers
@@ -232,15 +232,18 @@ class _Outlet:
 
     def put_all(self, answered: Iterable[CallState | Answer]) -> None:
         """Queue answers, those that have a body to send."""
+        bodies: list[bytes] = []
         for each in answered:
-            if isinstance(each, CallState):
+            if type(each) is CallState:
                 assert each.outcome is not None
                 body = each.exchange.body(each.outcome)
             else:
-                body = None if each.is_notification else each.body
+                told = cast("Answer", each)
+                body = None if told.is_notification else told.body
             if body is not None:
-                self._gathered.append(body)
-                self._size += len(body) + 1
+                bodies.append(body)
+        self._gathered += bodies
+        self._size += sum(map(len, bodies)) + len(bodies)
 
     def has_room_for(self, message: bytes) -> bool:
         """Return whether to queue a message that may be dropped.
