@@ -17,7 +17,6 @@ import click
 
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.audit.memory_sink import NoSink
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
 from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
@@ -30,6 +29,7 @@ from portbook.model import Arrival
 from portbook.settings import Settings
 
 if TYPE_CHECKING:
+    from portbook.app.running_app import ClosableSink
     from portbook.cli.http_door import HttpDoor
     from portbook.cli.inherited_socket import Inherited
     from portbook.cli.worker_link import WorkerLink
@@ -123,7 +123,7 @@ def command(
                 settings,
                 is_exposed=http_door is not None and http_door.is_exposed,
                 warn=warn,
-                sink=NoSink() if is_trial else None,
+                sink=_no_sink() if is_trial else None,
                 is_server=True,
             )
         except (*START_ERRORS, OSError) as error:
@@ -393,3 +393,9 @@ def _run(main: Coroutine[Any, Any, None], *, with_http: bool) -> None:
         uvloop.run(main)
     else:
         asyncio.run(main)
+
+
+def _no_sink() -> ClosableSink:
+    from portbook.audit.memory_sink import NoSink  # late: only a trial leaves no records
+
+    return NoSink()
