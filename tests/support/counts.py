@@ -48,7 +48,7 @@ COUNTS: Final = {
         "{count:,} times 64 redemptions at once over 3 nodes on PostgreSQL: one execution each",
     ),
     "node kills": Count(
-        3,
+        20,
         500,
         "{count:,} kills of nodes on PostgreSQL under load: no approval lost, none twice, doubts unknown",
     ),
