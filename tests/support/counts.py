@@ -28,8 +28,8 @@ COUNTS: Final = {
         "{count:,} kills of servers under load: no record and no approval lost, none twice",
     ),
     "worker kills": Count(
-        5,
-        500,
+        4,
+        200,
         "{count:,} kills of workers under load: nothing lost, nothing twice, each started again",
     ),
     "worker redemptions": Count(
