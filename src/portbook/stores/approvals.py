@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from portbook.access.approval_ticket import (
@@ -34,7 +36,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.wait_for_change import POLL_S, StoreWatch
 
 if TYPE_CHECKING:
-    from portbook.stores.store_port import StorePort
+    from portbook.stores.store_port import RunOwner, StorePort
 
 __all__ = ["EXPIRES_S", "ApprovalStore"]
 
@@ -81,9 +83,20 @@ class ApprovalStore:
         self._warn = warn
         self._changes = StoreWatch(store.version, poll_s=poll_s)
         self._is_stopping = False
-        self._owner = store.owner(draw_id)
+        # The first name is drawn now: ids that are counted do not depend on when a call first runs.
+        self._names = chain((draw_id(),), iter(draw_id, None))
+        self._known_owner: RunOwner | None = None
+        self._naming = threading.Lock()
         self._runs: dict[str, str] = {}
         """The name under which this process owns each call that it runs."""
+
+    @property
+    def _owner(self) -> RunOwner:
+        """Return this process as the owner of calls; made late, because a start runs none."""
+        with self._naming:  # operators' questions come from threads
+            if self._known_owner is None:
+                self._known_owner = self._store.owner(partial(next, self._names))
+            return self._known_owner
 
     # -- for the pipeline
 
@@ -302,7 +315,8 @@ class ApprovalStore:
 
     def close(self) -> None:
         """Release this process's lock. Close the store first, so that ended calls are written."""
-        self._owner.release()
+        if self._known_owner is not None:
+            self._known_owner.release()
 
     # -- both
 

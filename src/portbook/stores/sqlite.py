@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from portbook.stores.connection_types import MEMORY, Connection, FileConnection
 from portbook.stores.errors import StoreError, as_store_error
-from portbook.stores.owners import Owner, folder_of
 
 if TYPE_CHECKING:
+    from portbook.stores.owners import Owner
     from portbook.stores.store_port import Version
     from portbook.stores.writer import StoreWriter
 
@@ -125,6 +125,8 @@ class Store:
 
     def owner(self, draw_name: Callable[[], str]) -> Owner:
         """Return this process as an owner of calls, which the others know by a lock beside the file."""
+        from portbook.stores.owners import Owner, folder_of  # late: a start runs no call
+
         return Owner(None if self.is_memory else folder_of(self.path), draw_name())
 
     async def check(self) -> None:
