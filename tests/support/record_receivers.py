@@ -170,13 +170,14 @@ def syslog_datagrams(path: Path | None = None) -> Iterator[tuple[str, Received]]
 
 
 @contextlib.contextmanager
-def silent_receiver() -> Iterator[int]:
-    """A port where connections are accepted, and nothing is read or answered."""
+def silent_receiver(port: int) -> Iterator[None]:
+    """Accept connections at a port, and read and answer nothing."""
     with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-        listening.bind(("127.0.0.1", 0))
+        listening.bind(("127.0.0.1", port))
         listening.listen(50)
-        yield listening.getsockname()[1]
+        yield
 
 
 @contextlib.contextmanager
@@ -191,8 +192,10 @@ def _running(server: socketserver.BaseServer) -> Iterator[None]:
         thread.join(PATIENCE_S)
 
 
-def free_port() -> int:
-    """A port that nothing listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@contextlib.contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port that refuses connections until a receiver of the test listens there; no one else gets it."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield int(held.getsockname()[1])

@@ -20,7 +20,7 @@ import pytest
 from support.certificates import make_certificate
 from support.counts import count
 from support.portbook_process import HttpServer, child, http_server
-from support.record_receivers import free_port
+from support.record_receivers import reserved_port
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 PATIENCE_S = 60
@@ -102,8 +102,10 @@ def balanced(folder: Path, name: str, nodes: list[HttpServer]) -> Iterator[int]:
     (folder / "tls.crt").write_text(certificate)
     (folder / "tls.key").write_text(key)
     (folder / "tls.pem").write_text(certificate + key)
-    port = free_port()
-    with child([program, *BALANCERS[name](folder, port, nodes)], stdout=subprocess.DEVNULL) as process:
+    with (
+        reserved_port() as port,
+        child([program, *BALANCERS[name](folder, port, nodes)], stdout=subprocess.DEVNULL) as process,
+    ):
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:

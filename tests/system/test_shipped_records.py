@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import signal
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from support.record_receivers import (
     PATIENCE_S,
     Received,
     collector,
-    free_port,
+    reserved_port,
     silent_receiver,
     syslog_stream,
 )
@@ -47,10 +47,14 @@ RECEIVERS: dict[str, tuple[str, Callable[[int], AbstractContextManager[tuple[str
 }
 
 
-def settle(folder: Path, kind: str, port: int) -> None:
+@contextmanager
+def started(folder: Path, kind: str, port: int, stderr: io.BytesIO | None = None) -> Iterator[HttpServer]:
+    """A server that ships to a receiver at this port."""
     address = RECEIVERS[kind][0].format(port=port)
     (folder / "tools.py").write_text(TOOLS)
     (folder / "portbook.toml").write_text(SETTINGS.format(kind=kind, address=address))
+    with http_server(cwd=folder, tools=(), stderr=stderr) as server:
+        yield server
 
 
 def call(server: HttpServer, numbers: range) -> None:
@@ -76,9 +80,8 @@ def written(folder: Path, stream: str) -> list[bytes]:
 @pytest.mark.covers("021.ship.away")
 @pytest.mark.parametrize("kind", RECEIVERS)
 def test_a_receiver_that_was_away_gets_every_record_as_it_is_on_disk(tmp_path: Path, kind: str) -> None:
-    port, said = free_port(), io.BytesIO()
-    settle(tmp_path, kind, port)
-    with http_server(cwd=tmp_path, tools=(), stderr=said) as server:
+    said = io.BytesIO()
+    with reserved_port() as port, started(tmp_path, kind, port, said) as server:
         call(server, range(5))
         until(lambda: server.request("/health").json["checks"]["shipping"]["status"] == "failed")
         health = server.request("/health")
@@ -99,17 +102,16 @@ def test_a_receiver_that_was_away_gets_every_record_as_it_is_on_disk(tmp_path: P
 def test_a_receiver_that_hangs_holds_neither_calls_nor_the_end_and_the_next_server_ships(
     tmp_path: Path, kind: str
 ) -> None:
-    with silent_receiver() as port:
-        settle(tmp_path, kind, port)
-        with http_server(cwd=tmp_path, tools=()) as server:
+    with reserved_port() as port:
+        with silent_receiver(port), started(tmp_path, kind, port) as server:
             call(server, range(5))
             server.process.send_signal(signal.SIGTERM)
             server.process.wait(PATIENCE_S)
-    with RECEIVERS[kind][1](port) as (_, received), http_server(cwd=tmp_path, tools=()) as server:
-        call(server, range(5, 6))
-        # Syslog has no acknowledgements: what a machine has taken for a program that hangs counts as arrived.
-        wanted = {*written(tmp_path, "execution")[0 if kind == "otlp" else 5 :]}
-        until(lambda: wanted <= {line for *_, line in received.lines})
+        with RECEIVERS[kind][1](port) as (_, received), started(tmp_path, kind, port) as server:
+            call(server, range(5, 6))
+            # Syslog has no acknowledgements: what a machine took for a program that hangs counts as arrived.
+            wanted = {*written(tmp_path, "execution")[0 if kind == "otlp" else 5 :]}
+            until(lambda: wanted <= {line for *_, line in received.lines})
 
 
 @pytest.mark.covers("021.ship.postgresql")

@@ -10,7 +10,7 @@ import pytest
 from portbook.audit.shipping.otlp_receiver import OtlpReceiver
 from portbook.audit.shipping.ship_target import otlp_target
 from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
-from support.record_receivers import collector, free_port
+from support.record_receivers import collector, reserved_port
 
 
 def a_record(seq: int) -> ShippedRecord:
@@ -63,9 +63,10 @@ def test_any_other_status_means_to_try_again(status: int) -> None:
 
 def test_a_collector_that_is_away_is_told() -> None:
     async def scenario() -> None:
-        receiver = OtlpReceiver(otlp_target(f"http://127.0.0.1:{free_port()}/v1/logs"))
-        with pytest.raises(CannotShip):
-            await receiver.send(RECORDS)
-        await receiver.close()
+        with reserved_port() as port:
+            receiver = OtlpReceiver(otlp_target(f"http://127.0.0.1:{port}/v1/logs"))
+            with pytest.raises(CannotShip):
+                await receiver.send(RECORDS)
+            await receiver.close()
 
     asyncio.run(scenario())

@@ -15,7 +15,7 @@ from portbook.audit.shipping.ship_target import syslog_target
 from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
 from portbook.audit.shipping.syslog_receiver import SyslogReceiver
 from support.certificates import certificates  # noqa: F401 - a fixture
-from support.record_receivers import Received, free_port, silent_receiver, syslog_datagrams, syslog_stream
+from support.record_receivers import Received, reserved_port, silent_receiver, syslog_datagrams, syslog_stream
 from support.scripted_api import Certificates
 
 
@@ -76,10 +76,9 @@ def test_a_certificate_that_is_not_trusted_is_told() -> None:
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "unix:{folder}/log"])
 def test_a_receiver_that_is_away_is_told_and_found_once_it_is_there(tmp_path: Path, address: str) -> None:
-    port = free_port()
-    receiver = SyslogReceiver(syslog_target(address.format(port=port, folder=tmp_path)))
 
-    async def scenario() -> None:
+    async def scenario(port: int) -> None:
+        receiver = SyslogReceiver(syslog_target(address.format(port=port, folder=tmp_path)))
         with pytest.raises(CannotShip, match=r"refused|Connect|No such file"):
             await receiver.send(RECORDS)
         path = tmp_path / "log" if "unix" in address else None
@@ -88,14 +87,15 @@ def test_a_receiver_that_is_away_is_told_and_found_once_it_is_there(tmp_path: Pa
             assert len(await asyncio.to_thread(received.wait_for, 3)) == 3
             await receiver.close()
 
-    asyncio.run(scenario())
+    with reserved_port() as port:
+        asyncio.run(scenario(port))
 
 
 def test_a_receiver_that_reads_nothing_is_not_taken_for_one_that_has_it() -> None:
     """However large the buffers are, what the receiver's machine has not acknowledged has not arrived."""
 
     async def scenario() -> None:
-        with silent_receiver() as port:
+        with reserved_port() as port, silent_receiver(port):
             receiver = SyslogReceiver(syslog_target(f"tcp://127.0.0.1:{port}"))
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.5):
@@ -105,8 +105,7 @@ def test_a_receiver_that_reads_nothing_is_not_taken_for_one_that_has_it() -> Non
 
 
 def test_a_batch_sent_to_a_receiver_that_has_closed_does_not_count_as_arrived() -> None:
-    async def scenario() -> None:
-        port = free_port()
+    async def scenario(port: int) -> None:
         receiver = SyslogReceiver(syslog_target(f"tcp://127.0.0.1:{port}"))
         with socket.create_server(("127.0.0.1", port)) as listening:
             sending = asyncio.create_task(receiver.send([a_record(1, 4_000_000)]))
@@ -119,4 +118,5 @@ def test_a_batch_sent_to_a_receiver_that_has_closed_does_not_count_as_arrived() 
             assert len(await asyncio.to_thread(received.wait_for, 3)) == 3
             await receiver.close()
 
-    asyncio.run(scenario())
+    with reserved_port() as port:
+        asyncio.run(scenario(port))
