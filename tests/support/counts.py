@@ -45,7 +45,7 @@ COUNTS: Final = {
     "shared redemptions": Count(
         3,
         200,
-        "64 redemptions at once over 3 nodes on PostgreSQL, {count:,} times: one execution each",
+        "{count:,} times 64 redemptions at once over 3 nodes on PostgreSQL: one execution each",
     ),
     "node kills": Count(
         3,
