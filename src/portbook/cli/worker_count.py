@@ -30,7 +30,7 @@ def usable_worker_count(settings: Settings, *, with_stdio: bool = False, is_relo
             raise _refused(settings, "is for HTTP alone; leave out --stdio, or set it to 1")
         if settings.legacy_sse:
             raise _refused(settings, "must be 1 with server.legacy_sse, whose clients stay with one process")
-        if settings.store_path.name == MEMORY:
+        if settings.store_url is None and settings.store_path.name == MEMORY:
             raise _refused(settings, "must be 1 with a store in memory, which belongs to one process")
     return count
 
