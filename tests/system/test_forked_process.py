@@ -128,7 +128,7 @@ def test_what_a_variable_tells_python_is_told_to_a_new_process(both: Any) -> Non
 
 
 # What no page that is followed shows, and how to start it.
-UNSHOWN = {"completion": ("bash",), "init": (), "review": ()}
+UNSHOWN = {"completion": ("bash",), "init": (), "review": (), "store": ("--help",)}
 
 
 def test_python_itself_starts_every_verb_here_or_on_a_page(tmp_path: Path) -> None:
