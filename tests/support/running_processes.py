@@ -27,8 +27,8 @@ def is_running(process: str) -> bool:
     return (PROC / process).exists()
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_S
+def wait_until(is_so: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
+    until = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < until
         time.sleep(0.02)

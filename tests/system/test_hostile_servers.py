@@ -73,7 +73,7 @@ def evil_peer(
 ) -> Iterator[Peer]:
     """A client that sees the hostile server: on a busy machine Portbook serves before that has started."""
     with peer_of(folder, settings, revision, env) as peer:
-        wait_until(lambda: "evil__echo" in peer.names())
+        wait_until(lambda: "evil__echo" in peer.names(), 120)
         yield peer
 
 
