@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, Final, cast
 
 from portbook.boundary import Boundary
-from portbook.doors.eager import Remainder, RunningCall
+from portbook.doors.eager import Remainder, SteppedCall
 from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.work import Key, Order, Work
@@ -41,7 +41,7 @@ class NdjsonDoor:
         self._connection = boundary.connect(arrival, self._emit, cancel=self._cancel)
         self._reader = reader
         self._outlet = _Outlet(writer)
-        self._running: dict[RunningCall[Answer], Key | None] = {}
+        self._running: dict[SteppedCall[Answer], Key | None] = {}
         self._loop = asyncio.get_running_loop()
         self._answerer: asyncio.Task[None] | None = None
         """What writes the answers of calls that had to wait."""
@@ -148,10 +148,10 @@ class NdjsonDoor:
             return None
         if work.order is Order.IN_TURN:
             return Remainder(work.answering, waiting_for)
-        self._running[RunningCall(work.answering, waiting_for, self._ended)] = work.key
+        self._running[SteppedCall(work.answering, waiting_for, self._ended)] = work.key
         return None
 
-    def _ended(self, call: RunningCall[Answer], answer: Answer | None) -> None:
+    def _ended(self, call: SteppedCall[Answer], answer: Answer | None) -> None:
         """Send the answer to a call that had to wait; a client that has cancelled it expects none."""
         del self._running[call]
         if answer is None:
@@ -172,7 +172,8 @@ class NdjsonDoor:
     async def _one_ended(self) -> None:
         await self._outlet.flush()
         ended = [call.ended() for call in self._running]
-        await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
+        if ended:  # the last one may have ended while its answer was written
+            await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
 
     def _cancel(self, key: Key) -> bool:
         """Cancel the request with this key; return whether it is running."""
