@@ -25,11 +25,15 @@ _MAX_OPEN: Final = 64
 class ClientRequests:
     """The open requests of one connection."""
 
-    def __init__(self, notifications: Notifications, emit: Emit) -> None:
-        """Write with `notifications`; `emit` sends what belongs to no call."""
+    def __init__(self, notifications: Notifications, emit: Emit, node: str | None = None) -> None:
+        """Write with `notifications`; `emit` sends what belongs to no call.
+
+        Ids begin with the name of this `node`, where answers may come to a different one.
+        """
         self._notifications = notifications
         self._emit = emit
         self._open: dict[str, tuple[str, Revision, asyncio.Future[JSONObject]]] = {}
+        self._node = "" if node is None else f"{node}."
         self._prefix = ""
         self._count = 0
         self._is_closed = False
@@ -41,7 +45,8 @@ class ClientRequests:
         """
         if self._is_closed or len(self._open) >= _MAX_OPEN:
             raise _no_answer("too much is asked on this connection" if self._open else "the client has left")
-        self._prefix = self._prefix or os.urandom(6).hex()  # an answer to an earlier process never matches
+        # Drawn, so that an answer to an earlier process never matches.
+        self._prefix = self._prefix or self._node + os.urandom(6).hex()
         self._count += 1
         identifier = f"{self._prefix}-{self._count}"
         answer: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()

@@ -47,6 +47,7 @@ class Settings(NamedTuple):
     tls: CertificateFiles | None
     trusted_proxies: tuple[str, ...]
     legacy_sse: bool
+    shared: bool
     server_name: str
     server_title: str | None
     server_version: str | None

@@ -119,8 +119,56 @@ CREATE TABLE audit_segment (
 CREATE INDEX audit_segment_by_checkpoint ON audit_segment (checkpoint);
 """
 
+# What processes that share a store tell each other, and what any of them may be asked for.
+_NODES: Final = """
+CREATE TABLE mail_counter (
+    name  TEXT NOT NULL PRIMARY KEY,
+    value INTEGER NOT NULL
+);
+CREATE TABLE mail (
+    sequence INTEGER NOT NULL PRIMARY KEY,
+    node     TEXT NOT NULL,
+    kind     TEXT NOT NULL,
+    session  TEXT NOT NULL,
+    body     TEXT NOT NULL,
+    made_at  TEXT NOT NULL
+);
+CREATE INDEX mail_by_time ON mail (made_at);
+CREATE TABLE stream (
+    session    TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    node       TEXT NOT NULL,
+    request    TEXT NOT NULL,
+    reader     TEXT NOT NULL,
+    position   INTEGER NOT NULL,
+    changed_at TEXT NOT NULL,
+    ended_at   TEXT,
+    PRIMARY KEY (session, name)
+);
+CREATE INDEX stream_by_time ON stream (changed_at);
+CREATE TABLE stream_event (
+    session  TEXT NOT NULL,
+    stream   TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    message  TEXT NOT NULL,
+    PRIMARY KEY (session, stream, position)
+);
+CREATE TABLE task (
+    id         TEXT NOT NULL PRIMARY KEY,
+    bound      TEXT NOT NULL,
+    node       TEXT NOT NULL,
+    number     INTEGER NOT NULL,
+    is_over    INTEGER NOT NULL,
+    state      TEXT NOT NULL,
+    made_at    TEXT NOT NULL,
+    changed_at TEXT NOT NULL
+);
+CREATE INDEX task_of_caller ON task (bound, made_at);
+CREATE INDEX task_by_time ON task (changed_at);
+"""
+
 # The migration to each version. Only append: files of every version are in use.
-_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS)
+_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS, _NODES)
 TABLES_VERSION: Final = len(_STEPS)
 
 

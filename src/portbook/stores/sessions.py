@@ -17,7 +17,7 @@ from portbook.stores.connection_types import Connection
 from portbook.stores.sqlite import Store, Version
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["KeptSession", "SessionStore"]
+__all__ = ["KeptSession", "SessionStore", "digest_of"]
 
 # A session that has not been used for this long has expired.
 _KEEP_S: Final = 7 * 86400
@@ -48,7 +48,7 @@ class SessionStore:
         Raises `StoreError` where that cannot be written.
         """
         now = self._clock.now()
-        row = (_digest(session_id), bound, json_bytes(state).decode(), now)
+        row = (digest_of(session_id), bound, json_bytes(state).decode(), now)
 
         def write(connection: Connection) -> None:
             connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", row)
@@ -69,7 +69,7 @@ class SessionStore:
 
         Raises `StoreError` where that cannot be written.
         """
-        row = (json_bytes(state).decode(), self._clock.now(), _digest(session_id))
+        row = (json_bytes(state).decode(), self._clock.now(), digest_of(session_id))
         work = self._store.submit(
             lambda connection: connection.execute(
                 "UPDATE session SET state = ?, seen_at = ? WHERE digest = ?", row
@@ -82,7 +82,7 @@ class SessionStore:
 
         Raises `StoreError` where the store cannot be opened.
         """
-        row = (self._clock.now(), _digest(session_id))
+        row = (self._clock.now(), digest_of(session_id))
         self._store.submit(
             lambda connection: connection.execute("UPDATE session SET seen_at = ? WHERE digest = ?", row)
         )
@@ -92,7 +92,7 @@ class SessionStore:
 
         Raises `StoreError` where the store cannot be read.
         """
-        row = (_digest(session_id), later(self._clock.now(), -_KEEP_S))
+        row = (digest_of(session_id), later(self._clock.now(), -_KEEP_S))
 
         def find(connection: Connection) -> KeptSession | None:
             found = connection.execute(
@@ -110,16 +110,20 @@ class SessionStore:
         return self._store.version()
 
     async def forget(self, session_id: str) -> None:
-        """Delete a session.
+        """Delete a session, and its streams.
 
         Raises `StoreError` where that cannot be written.
         """
-        digest = _digest(session_id)
-        work = self._store.submit(
-            lambda connection: connection.execute("DELETE FROM session WHERE digest = ?", (digest,))
-        )
-        await asyncio.wrap_future(work)
+        row = (digest_of(session_id),)
+
+        def delete(connection: Connection) -> None:
+            connection.execute("DELETE FROM session WHERE digest = ?", row)
+            connection.execute("DELETE FROM stream_event WHERE session = ?", row)
+            connection.execute("DELETE FROM stream WHERE session = ?", row)
+
+        await asyncio.wrap_future(self._store.submit(delete))
 
 
-def _digest(session_id: str) -> str:
+def digest_of(session_id: str) -> str:
+    """Return the digest of a session's id, which stands for it in the store."""
     return hashlib.sha256(session_id.encode()).hexdigest()

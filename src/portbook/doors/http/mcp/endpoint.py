@@ -109,7 +109,7 @@ class _McpDoor:
         live = await self._entered(request.head, head, "session.listen", needs_events=True)
         if isinstance(live, Reply):
             return live
-        position = live.position_after(head.last_event)
+        position = await self._sessions.position_after(live, head.last_event)
         if position.is_guest and position.stream.is_read:
             return problem(
                 409, "CONFLICT", "This event has expired, and the stream has a reader. Omit Last-Event-ID."

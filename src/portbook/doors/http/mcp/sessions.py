@@ -9,16 +9,22 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.access.callers import ANONYMOUS
 from portbook.boundary import Boundary
 from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions, label_of
+from portbook.doors.http.mcp.resumable_stream import StreamPosition
 from portbook.doors.http.mcp.retained_streams import StreamBudget
 from portbook.errors import Refused
+from portbook.mcp.outlet import Emit
 from portbook.model import Arrival, JSONObject
 from portbook.protocol.session import Session
+
+if TYPE_CHECKING:
+    from portbook.doors.http.mcp.shared_sessions import SharedSessions
 
 __all__ = ["KeptSessions", "Sessions"]
 
@@ -78,8 +84,9 @@ class Sessions:
         kept: KeptSessions,
         warn: Callable[[str], None],
         tick: Callable[[], float] = time.monotonic,
+        shared: SharedSessions | None = None,
     ) -> None:
-        """Store sessions in `kept`; `tick` returns seconds."""
+        """Store sessions in `kept`; `tick` returns seconds; other nodes take part through `shared`."""
         self._boundary = boundary
         self._kept = kept
         self._warn = warn
@@ -89,6 +96,9 @@ class Sessions:
         self._version: object = None
         self._looked = float("-inf")
         self._has_warned = False
+        self._shared = shared
+        if shared is not None:
+            shared.serve(self)
 
     def make(self, arrival: Arrival) -> LiveSession:
         """Return a session for a message that may open one; the client learns its id with the answer."""
@@ -138,6 +148,17 @@ class Sessions:
         self._live.admit(live, self._tick())
         live.saved = live.connection.session.changes
         await self._write(live)
+        if self._shared is not None:
+            try:
+                await self._shared.begin(live)
+            except OSError as error:
+                self._complain(error)
+
+    async def position_after(self, live: LiveSession, last_event: str | None) -> StreamPosition:
+        """Return where a client resumes that has read up to `last_event` (Last-Event-ID)."""
+        if self._shared is None:
+            return live.position_after(last_event)
+        return await self._shared.position_after(live, last_event)
 
     async def keep(self, live: LiveSession) -> None:
         """Store a session if it has changed and has not ended."""
@@ -145,14 +166,28 @@ class Sessions:
         if session.changes != live.saved and not live.is_over:
             live.saved = session.changes
             await self._write(live)
+            if self._shared is not None:
+                await self._shared.tell_changed(live)
 
     async def forget(self, live: LiveSession) -> None:
         """End a session, and delete it from the store."""
-        self._end(live)
+        self.end(live)
         try:
             await self._kept.forget(live.id)
         except OSError as error:
             self._complain(error)
+        if self._shared is not None:
+            await self._shared.tell_ended(live)
+
+    def find_by_digest(self, digest: str) -> LiveSession | None:
+        """Return the session in memory whose id has this digest."""
+        return self._live.find_by_digest(digest)
+
+    def renew(self, live: LiveSession) -> None:
+        """Take over what a different node has stored of a session; end it where it has ended."""
+        self._looked = float("-inf")
+        live.version = None
+        self._is_current(live, self._tick())
 
     def close(self) -> None:
         """Disconnect every client; the sessions stay in the store."""
@@ -193,8 +228,13 @@ class Sessions:
     def _made(self, session_id: str, arrival: Arrival, bound: str, session: Session | None) -> LiveSession:
         live = LiveSession(session_id, arrival.key, bound, self._budget)
         live.touched = self._tick()
+        emit: Emit = live.standalone.emit
+        relay = None if self._shared is None else self._shared.relay_of(session_id)
+        if self._shared is not None and relay is not None:
+            live.copies, live.digest, emit = self._shared.copies, relay.session, relay.emit
+            live.is_listened_to = partial(self._shared.is_read, live)
         live.connection = self._boundary.connect(
-            arrival, live.standalone.emit, is_official=True, session=session, cancel=live.cancel
+            arrival, emit, is_official=True, session=session, cancel=live.cancel, relay=relay
         )
         return live
 
@@ -236,12 +276,12 @@ class Sessions:
             self._complain(error)
             return True
         if kept is None:
-            self._end(live)
+            self.end(live)
             return False
         live.version = version
         session = live.connection.session
         if session.changes == live.saved:
-            session.adopt(kept.state)
+            live.connection.adopt(kept.state)
         return True
 
     def _use(self, live: LiveSession, now: float) -> None:
@@ -254,7 +294,8 @@ class Sessions:
             except OSError as error:
                 self._complain(error)
 
-    def _end(self, live: LiveSession) -> None:
+    def end(self, live: LiveSession) -> None:
+        """End a session in memory, and what it runs here."""
         live.is_over = True
         self._live.let_out(live)
         for task in tuple(live.running):
