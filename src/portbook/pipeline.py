@@ -57,7 +57,7 @@ from portbook.stages.state import CallState
 from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import ToolError
-from portbook.tools.stated_error import stated_bytes
+from portbook.tools.tool_error_text import stated_bytes
 from portbook.wire.parsing import parse
 from portbook.wire.trace_context import is_trace_id
 
@@ -286,6 +286,7 @@ class Pipeline:
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
             self._require_unchanged(state, tool, ticket)
+            self._require_owned(ticket)
             done = await _settled(self._perform(state, row))
         except InputNeeded as needed:  # it will run again, under the same ticket
             needed.approval = ticket
@@ -311,6 +312,11 @@ class Pipeline:
         if not is_same or not matches(caller.tools, tool.spec.name):
             raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
 
+    def _require_owned(self, ticket: str) -> None:
+        """Check that no other process takes the call of this ticket for lost. Raises `Refused` if it may."""
+        if not self._approvals.may_start(ticket):
+            raise Refused(Reason.STORE_UNUSABLE, note="lease lost")
+
     async def _operate(self, state: CallState, act: Callable[[], Awaitable[JSON]]) -> Done:
         """Perform an action of the operator."""
         call = state.call
@@ -326,6 +332,8 @@ class Pipeline:
         state.exchange.began(row.tool)
         if row.has_intent:
             self.recorder.intend(state)
+            if state.approval is not None:  # again: a disk may have taken its time
+                self._require_owned(state.approval)
         state.has_begun = True
         try:
             result = row.start(state.call.arguments, row.run or self._run_of(state, row))

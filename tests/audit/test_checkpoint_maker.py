@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.checkpoint import verify_checkpoints
 from portbook.audit.checkpoint_maker import CheckpointMaker, log_name
+from portbook.audit.checkpoint_verification import verify_checkpoints
 from portbook.audit.journal import Journal
 from portbook.audit.merkle_tree import root_of
 from portbook.stores.checkpoints import CheckpointStore

@@ -14,7 +14,7 @@ import pytest
 from portbook.access.callers import Callers
 from portbook.clock import SystemClock
 from portbook.errors import Refused
-from portbook.stores.keys import Keys
+from portbook.stores.caller_keys import Keys
 from portbook.stores.sqlite import Store
 from support.portbook_process import PORTBOOK, Finished, environment, run
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from portbook.settings.bad_settings import BadSettings
+from portbook.settings.declared_settings import SETTINGS, CertificateFiles
 from portbook.settings.setting_value import value_from_text, value_of
-from portbook.settings.table import SETTINGS, CertificateFiles
 
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 
-from portbook.access.approval_ticket import TRANSITIONS, State, Undecidable
+from portbook.access.approval_ticket import TRANSITIONS, State, Ticket, Undecidable
 from portbook.clock import later
 from portbook.errors import Reason, Refused
 from portbook.stores.approvals import ApprovalStore
@@ -226,7 +226,11 @@ def test_redemptions_that_read_at_the_same_time_do_not_both_write(
     async def scenario() -> None:
         approval_id = await approved(approvals)
         ticket = approvals.ticket(approval_id)
-        monkeypatch.setattr(approvals, "_find", lambda _: ticket)
+
+        async def read_before(_: str) -> Ticket | None:
+            return ticket
+
+        monkeypatch.setattr(approvals, "_fetched", read_before)
         outcomes = await asyncio.gather(
             *(approvals.admit(ASK, approval_id) for _ in range(64)), return_exceptions=True
         )

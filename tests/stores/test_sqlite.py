@@ -80,7 +80,7 @@ def test_where_there_is_no_file_the_database_library_is_not_loaded(tmp_path: Pat
 import sys
 from pathlib import Path
 from portbook.clock import SystemClock
-from portbook.stores.keys import Keys
+from portbook.stores.caller_keys import Keys
 from portbook.stores.sqlite import Store
 from portbook.stores.approvals import ApprovalStore
 

@@ -125,6 +125,9 @@ class FakeApprovals:
     async def restore(self, approval_id: str) -> None:
         self.diary.append(f"{approval_id} restored")
 
+    def may_start(self, approval_id: str) -> bool:
+        return True
+
     def give_back(self, approval_id: str) -> None:
         self.diary.append(f"{approval_id} given back")
 

@@ -12,6 +12,7 @@ from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
 from portbook.app.running_app import App, ClosableSink, current_rules, permit
 from portbook.app.start_warnings import doubts_of
+from portbook.app.store_from_settings import store_of
 from portbook.app.tools_from_settings import Collected
 from portbook.app.usable_settings import usable_settings
 from portbook.audit.journal import Journal
@@ -34,16 +35,16 @@ from portbook.protocol.conformance import SchemaValidator
 from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
+from portbook.stores.caller_keys import Keys
 from portbook.stores.errors import StoreError
-from portbook.stores.keys import Keys
 from portbook.stores.sessions import SessionStore
-from portbook.stores.sqlite import Store
 from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.net.http_client import HttpClient
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["assemble", "official_schemas", "open_journal"]
 
@@ -78,7 +79,7 @@ def assemble(
     ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
     hosts, contracts, collected = usable_settings(settings, environ, is_exposed=is_exposed, toolsets=toolsets)
     warnings = list(collected.warnings)
-    store = Store(settings.store_path, draw=draw)
+    store = store_of(settings, draw=draw)
     keys = Keys(store, clock)
     approvals = ApprovalStore(
         store,
@@ -206,7 +207,7 @@ def assemble(
     )
 
 
-def _can_keep_checkpoints(settings: Settings, store: Store) -> bool:
+def _can_keep_checkpoints(settings: Settings, store: StorePort) -> bool:
     """Return whether there is a store for checkpoints.
 
     Not one that ends with its process: nobody could compare the records with it. Nor one that no settings
@@ -214,6 +215,8 @@ def _can_keep_checkpoints(settings: Settings, store: Store) -> bool:
     """
     if store.is_memory:
         return False
+    if store.path is None:  # a database of its own, which the settings name
+        return True
     is_beside = settings.log_dir.absolute().parent == store.path.absolute().parent
     return is_beside or settings.config is not None or store.path.exists()
 
@@ -300,7 +303,7 @@ def _placed(settings: Settings, problem: str) -> str:
     return f"{settings.position_of(*problem.partition(':')[0].split('.'))}: {problem}"
 
 
-def _state_key(store: Store, draw: Callable[[int], bytes]) -> Callable[[], bytes]:
+def _state_key(store: StorePort, draw: Callable[[int], bytes]) -> Callable[[], bytes]:
     """Return the key that signs the states of calls: the store's, which every process knows.
 
     If the store cannot be used, a key of this process alone: such states end with the process.

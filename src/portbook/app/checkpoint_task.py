@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from portbook.audit.journal import Journal
 from portbook.clock import Clock
 from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Store
 
 if TYPE_CHECKING:
     from portbook.audit.checkpoint_maker import CheckpointMaker
     from portbook.provenance.signing import Signer
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["CheckpointTask"]
 
@@ -25,7 +25,7 @@ class CheckpointTask:
     def __init__(
         self,
         journal: Journal,
-        store: Store,
+        store: StorePort,
         log_dir: Path,
         clock: Clock,
         signer: Callable[[], Signer | None],

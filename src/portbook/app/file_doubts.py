@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from portbook.settings import Settings
 from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Store
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["file_doubts", "problem_of_store"]
 
 
-def file_doubts(settings: Settings, store: Store) -> Iterator[str]:
+def file_doubts(settings: Settings, store: StorePort) -> Iterator[str]:
     """Yield what cannot be used, each with the place of its setting and what comes of it."""
     if (problem := problem_of_store(store)) is not None:
         yield f"{settings.opening('store', 'path')}store.path: {problem}; until then, no call is approved"
@@ -25,7 +28,7 @@ def file_doubts(settings: Settings, store: Store) -> Iterator[str]:
             yield f"{place}: http.{name}.files is not a folder; calls that name a file are refused"
 
 
-def problem_of_store(store: Store) -> str | None:
+def problem_of_store(store: StorePort) -> str | None:
     """Return why a store that is there cannot be read; None where it can, or where there is none yet."""
     try:
         store.read(lambda _: None, None)

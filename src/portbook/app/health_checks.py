@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.clock import Clock
-from portbook.stores.sqlite import Store
 
 if TYPE_CHECKING:
     from portbook.executors.http import HttpExecutor
+    from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet
 
 __all__ = ["HealthChecks", "is_healthy"]
@@ -36,7 +36,7 @@ class HealthChecks:
 
     def __init__(
         self,
-        store: Store,
+        store: StorePort,
         sink: _Sink,
         pipeline: _Recording,
         http: HttpExecutor | None,
@@ -80,7 +80,7 @@ def is_healthy(found: Mapping[str, str | None]) -> bool:
     return all(problem is None or name.startswith(_HARMLESS) for name, problem in found.items())
 
 
-async def _problem_of_store(store: Store) -> str | None:
+async def _problem_of_store(store: StorePort) -> str | None:
     try:
         await store.check()
     except OSError as error:

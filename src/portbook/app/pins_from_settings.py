@@ -9,17 +9,18 @@ from portbook.clock import Clock
 from portbook.settings import Settings
 from portbook.stores.errors import StoreError
 from portbook.stores.observations import ObservationStore
-from portbook.stores.sqlite import Store
 from portbook.upstreams.definitions import Offer
 from portbook.upstreams.pinned_trust import Memory, PinnedTrust
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from portbook.stores.store_port import StorePort
+
 __all__ = ["dry_trust_of", "trust_of"]
 
 
-def trust_of(settings: Settings, store: Store, clock: Clock, warn: Callable[[str], None]) -> PinnedTrust:
+def trust_of(settings: Settings, store: StorePort, clock: Clock, warn: Callable[[str], None]) -> PinnedTrust:
     """Return who decides. Raises `BadLock` where the lock cannot be used."""
     observations = ObservationStore(store, clock)
 

@@ -27,9 +27,8 @@ from portbook.settings import Settings
 from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.keys import Keys
+from portbook.stores.caller_keys import Keys
 from portbook.stores.sessions import SessionStore
-from portbook.stores.sqlite import Store
 from portbook.tools.catalog import Catalog
 from portbook.tools.toolset import Toolset
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.server_reports import ServerReports
     from portbook.app.shared_parts import SharedParts
+    from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet
 
 __all__ = ["App", "ClosableSink", "current_rules", "permit"]
@@ -63,7 +63,7 @@ class App:
     hosts: Hosts
     _pipeline: Pipeline
     sink: ClosableSink
-    store: Store
+    store: StorePort
     keys: Keys
     _validator: SchemaValidator
     _health: HealthChecks
@@ -198,7 +198,7 @@ def current_rules(
     catalog: Catalog,
     executor: Dispatch,
     keys: Keys,
-    store: Store,
+    store: StorePort,
     environ: Mapping[str, str],
     *,
     is_exposed: bool,
@@ -228,6 +228,6 @@ def permit(executor: Dispatch, rules: Rules) -> None:
         executor.servers.permit(policy.destinations)
 
 
-def _hash_key(settings: Settings, store: Store) -> bytes:
+def _hash_key(settings: Settings, store: StorePort) -> bytes:
     # The key of the store: the same secret has the same hash in every record, and it cannot be guessed.
     return store.key if settings.redaction_enabled and settings.redaction_mode == "hash" else b""

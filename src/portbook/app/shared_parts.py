@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from portbook.clock import Clock
 from portbook.mcp.change_relay import relay_changes
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.node import Node
+from portbook.mcp.node_lease import NodeLease
 from portbook.mcp.shared_tasks import SharedTasks
 from portbook.mcp.task_board import TaskBoard
 from portbook.stores.mailbox import Mailbox
-from portbook.stores.owners import Owner, folder_of
-from portbook.stores.sqlite import Store
 from portbook.stores.stream_rows import StreamRows
 from portbook.stores.task_rows import TaskRows
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["SharedParts"]
 
@@ -25,7 +27,7 @@ class SharedParts:
 
     def __init__(
         self,
-        store: Store,
+        store: StorePort,
         clock: Clock,
         draw: Callable[[int], bytes],
         tasks: TaskBoard,
@@ -33,8 +35,7 @@ class SharedParts:
         warn: Callable[[str], None],
     ) -> None:
         """Share `tasks` and `changes` through `store`; `draw` gives the random bytes of this node's name."""
-        lease = Owner(folder_of(store.path), draw(8).hex())
-        self.node = Node(lease, Mailbox(store, clock), store.version, warn)
+        self.node = Node(NodeLease(store, draw), Mailbox(store, clock), store.version, warn)
         self.streams = StreamRows(store, clock)
         shared = SharedTasks(self.node, TaskRows(store, clock), tasks, clock)
         tasks.elsewhere = shared
@@ -54,5 +55,5 @@ class SharedParts:
         await self.node.close()
 
     async def _prune_streams(self) -> None:
-        gone = [node for node in await self.streams.nodes() if node and not self.node.lives(node)]
+        gone = [node for node in await self.streams.nodes() if node and not await self.node.lives(node)]
         await self.streams.prune(gone)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from portbook.app.file_doubts import file_doubts
 from portbook.app.operator_key import operator_key_doubts
 from portbook.app.policy_doubts import policy_doubts
 from portbook.policy import Policy
 from portbook.settings import Settings
-from portbook.stores.sqlite import Store
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import ToolSpec
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["doubts_of", "unknown_servers"]
 
 
 def doubts_of(
-    settings: Settings, policy: Policy, catalog: Catalog, environ: Mapping[str, str], store: Store
+    settings: Settings, policy: Policy, catalog: Catalog, environ: Mapping[str, str], store: StorePort
 ) -> list[str]:
     """Return likely mistakes of the operator: rules that match nothing, missing variables and files."""
     specs = list(catalog.specs())

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from portbook.audit.chain import ChainVerdict, CoveredHead, Head, verify
-from portbook.audit.checkpoint import CheckpointBody, CheckpointVerdict
+from portbook.audit.chain import Head
+from portbook.audit.chain_verification import ChainVerdict, CoveredHead, verify
+from portbook.audit.checkpoint import CheckpointBody
+from portbook.audit.checkpoint_verification import CheckpointVerdict
 from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
 from portbook.audit.log_reader import (
     Located,

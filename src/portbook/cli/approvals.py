@@ -17,6 +17,7 @@ import click
 from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
+from portbook.app.store_from_settings import store_of
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.decision_record import note_decision
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
@@ -27,7 +28,6 @@ from portbook.escaping import escaped
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Store
 
 __all__ = ["command"]
 
@@ -178,7 +178,7 @@ def _known_secrets() -> list[str]:
 def _approvals(config: Path | None) -> Generator[ApprovalStore]:
     """Yield the approvals of the store that the settings name; an unusable store ends the command."""
     try:
-        store = Store(_settings(config).store_path)
+        store = store_of(_settings(config))
         try:
             yield ApprovalStore(store, SystemClock())
         finally:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import click
 
+from portbook.cli.completion import tool_candidates
 from portbook.errors import Refused
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.tools.catalog import Tool
 from portbook.wire.parsing import parse
 
-__all__ = ["ask_for", "missing_arguments", "read_arguments"]
+__all__ = ["arguments_of_a_call", "ask_for", "missing_arguments", "read_arguments"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _DOCUMENT: Final = "--input"
 
@@ -147,3 +150,18 @@ def _json_or_text(name: str, value: str) -> Any:
             hint = f"in a shell, write {name}='...'"
             raise click.UsageError(f"{name}: not JSON: {said}; {hint}") from None
         return value
+
+
+def arguments_of_a_call(function: _F) -> _F:
+    """Add a tool's name, its arguments as NAME=VALUE, and the option that gives them as one document."""
+    for option in (
+        click.option(
+            "--input",
+            "document",
+            help="All arguments as one JSON object; - for standard input, @FILE for a file.",
+        ),
+        click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]..."),
+        click.argument("tool", shell_complete=tool_candidates),
+    ):
+        function = option(function)
+    return function

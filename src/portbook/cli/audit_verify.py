@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from portbook.audit.chain import ChainVerdict, Head
-from portbook.audit.checkpoint import CheckpointVerdict, verify_checkpoints
+from portbook.audit.chain import Head
+from portbook.audit.chain_verification import ChainVerdict
 from portbook.audit.checkpoint_maker import log_name
+from portbook.audit.checkpoint_verification import CheckpointVerdict, verify_checkpoints
 from portbook.audit.verified_log import (
     CHAINED_STREAMS,
     CoveredLog,

@@ -15,10 +15,9 @@ import click
 
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.cli.arguments import ask_for, missing_arguments, read_arguments
+from portbook.cli.arguments import arguments_of_a_call, ask_for, missing_arguments, read_arguments
 from portbook.cli.options import (
     START_ERRORS,
-    arguments_of_a_call,
     common_options,
     debug_option,
     json_option,

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import click
 
+from portbook.app.store_from_settings import store_of
 from portbook.audit.checkpoint import CheckpointMark
 from portbook.audit.checkpoint_file import BadCheckpointFile, read_checkpoints
 from portbook.cli.terminal import stop_with
 from portbook.provenance.signing import BadKey, PublicKey
 from portbook.settings import Settings
 from portbook.stores.checkpoints import CheckpointStore, CoveredRecords
-from portbook.stores.sqlite import Store
 
 __all__ = ["checkpoint_options", "checkpoints_of", "marks_of", "trusted_keys"]
 
@@ -75,7 +75,7 @@ def checkpoints_of(settings: Settings, exported: Path | None) -> list[CoveredRec
     Raises `OSError` where they cannot be read, `Exit` where the file has none.
     """
     if exported is None:
-        store = Store(settings.store_path)
+        store = store_of(settings)
         try:
             return CheckpointStore(store).covered()
         finally:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final
 
 import click
 
+from portbook.cli.options import START_ERRORS, settings_from
 from portbook.cli.terminal import claim_stdout
 
-__all__ = ["command"]
+__all__ = ["command", "tool_candidates"]
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _VARIABLE: Final = "_PORTBOOK_COMPLETE"
@@ -31,3 +33,13 @@ def command(shell: str) -> None:
     assert made is not None
     root = click.get_current_context().find_root().command
     click.echo(made(root, {}, "portbook", _VARIABLE).source(), out)
+
+
+def tool_candidates(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of tools for a shell to complete; none where the settings cannot be used."""
+    from portbook.cli.dry_run import dry_run  # late: only where a shell asks
+
+    with contextlib.suppress(*START_ERRORS, OSError):
+        dry = dry_run(settings_from(context.params.get("config")))
+        return [name for name in dry.names() if name.startswith(incomplete)]
+    return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from portbook.access.callers import OPERATOR
+from portbook.app.store_from_settings import store_of
 from portbook.app.usable_settings import signer_of
 from portbook.audit.checkpoint_maker import CheckpointMaker
 from portbook.audit.journal import Journal
@@ -12,7 +13,6 @@ from portbook.ids import RandomIds
 from portbook.model import Arrival, Call, CallerContext, Done
 from portbook.settings import Settings
 from portbook.stores.checkpoints import CheckpointStore
-from portbook.stores.sqlite import Store
 
 __all__ = ["note_decision"]
 
@@ -43,7 +43,7 @@ def _cover(journal: Journal, settings: Settings, clock: Clock) -> None:
 
     Raises `OSError` where that cannot be stored.
     """
-    store = Store(settings.store_path)
+    store = store_of(settings)
     try:
         maker = CheckpointMaker(
             journal,

@@ -11,13 +11,13 @@ from portbook.app.explained_call import PlacedKey, decide_call, doubt_about, pla
 from portbook.app.policy_doubts import policy_doubts
 from portbook.app.rules_from_settings import rules_of
 from portbook.app.start_warnings import unknown_servers
+from portbook.app.store_from_settings import store_of
 from portbook.app.usable_settings import usable_settings
 from portbook.clock import SystemClock
 from portbook.model import JSONObject
 from portbook.policy import Decision, Policy
 from portbook.settings import Settings
-from portbook.stores.keys import Keys
-from portbook.stores.sqlite import Store
+from portbook.stores.caller_keys import Keys
 from portbook.tools.catalog import Catalog, Tool
 
 __all__ = ["DryRun", "dry_run"]
@@ -85,9 +85,7 @@ def _keys(settings: Settings) -> tuple[PlacedKey, ...]:
 
     Raises `StoreError` where the store cannot be read.
     """
-    if not settings.store_path.is_file():
-        return placed_keys(settings, ())
-    store = Store(settings.store_path)
+    store = store_of(settings)
     try:
         return placed_keys(settings, Keys(store, SystemClock()).allowed())
     finally:

@@ -9,12 +9,11 @@ import click
 
 from portbook.access.callers import ANONYMOUS
 from portbook.app.explained_call import explanation
-from portbook.cli.arguments import read_arguments
+from portbook.cli.arguments import arguments_of_a_call, read_arguments
 from portbook.cli.dry_run import dry_run
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import (
     START_ERRORS,
-    arguments_of_a_call,
     config_option,
     json_option,
     settings_from,

@@ -10,15 +10,15 @@ from typing import TextIO
 
 import click
 
+from portbook.app.store_from_settings import store_of
 from portbook.cli import signing_keys as signing
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, fail, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
+from portbook.stores.caller_keys import BadKeyRequest, KeptKey, Keys
 from portbook.stores.errors import StoreError
-from portbook.stores.keys import BadKeyRequest, KeptKey, Keys
-from portbook.stores.sqlite import Store
 
 __all__ = ["command"]
 
@@ -87,7 +87,7 @@ def revoke(key: str, *, is_json: bool, config: Path | None) -> None:
 def _keys(config: Path | None) -> Generator[Keys]:
     """Yield the keys of the store that the settings name; an unusable store ends the command."""
     try:
-        store = Store(settings_from(config).store_path)
+        store = store_of(settings_from(config))
         try:
             yield Keys(store, SystemClock())
         finally:

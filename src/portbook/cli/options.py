@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +18,6 @@ from portbook.tools.spec import BadTool
 
 __all__ = [
     "START_ERRORS",
-    "arguments_of_a_call",
     "common_options",
     "config_option",
     "debug_option",
@@ -74,31 +72,6 @@ def toolset_option(function: _F) -> _F:
 def toolsets_argument(function: _F) -> _F:
     """Add the arguments that name toolsets to serve beside those of the settings."""
     return click.argument("toolsets", nargs=-1)(function)
-
-
-def _tools_that_begin(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of tools for a shell to complete; none where the settings cannot be used."""
-    from portbook.cli.dry_run import dry_run  # late: only where a shell asks
-
-    with contextlib.suppress(*START_ERRORS, OSError):
-        dry = dry_run(settings_from(context.params.get("config")))
-        return [name for name in dry.names() if name.startswith(incomplete)]
-    return []
-
-
-def arguments_of_a_call(function: _F) -> _F:
-    """Add a tool's name, its arguments as NAME=VALUE, and the option that gives them as one document."""
-    for option in (
-        click.option(
-            "--input",
-            "document",
-            help="All arguments as one JSON object; - for standard input, @FILE for a file.",
-        ),
-        click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]..."),
-        click.argument("tool", shell_complete=_tools_that_begin),
-    ):
-        function = option(function)
-    return function
 
 
 def common_options(function: _F) -> _F:

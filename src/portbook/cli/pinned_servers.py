@@ -11,6 +11,7 @@ from pathlib import Path
 
 from portbook.app.asked_servers import ask_servers, declared_servers
 from portbook.app.pin_review import Offers, PinReview, last_offers
+from portbook.app.store_from_settings import store_of
 from portbook.cli.options import settings_from
 from portbook.cli.terminal import fail, say
 from portbook.clock import SystemClock
@@ -19,7 +20,7 @@ from portbook.pins.pin_lock import PinLock
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.settings import Settings
 from portbook.stores.observations import ObservationStore
-from portbook.stores.sqlite import Store
+from portbook.stores.store_port import StorePort
 from portbook.stores.upstreams import UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
 from portbook.upstreams.declared_upstream import DeclaredUpstream
@@ -85,15 +86,15 @@ class PinnedServers:
 
 
 @contextmanager
-def _stored(settings: Settings) -> Generator[Store]:
-    store = Store(settings.store_path)
+def _stored(settings: Settings) -> Generator[StorePort]:
+    store = store_of(settings)
     try:
         yield store
     finally:
         store.close()
 
 
-def _ready(store: Store) -> list[JSONObject]:
+def _ready(store: StorePort) -> list[JSONObject]:
     """Return the servers that a running process has a connection to."""
     return [each for each in UpstreamStore(store, SystemClock()).statuses() if each["state"] == "ready"]
 

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 import click
 
+from portbook.app.store_from_settings import store_of
 from portbook.app.tools_from_settings import collect_servers
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
@@ -17,7 +18,6 @@ from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.settings import Settings
-from portbook.stores.sqlite import Store
 from portbook.stores.upstreams import UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
 from portbook.upstreams.declared_upstream import DeclaredUpstream
@@ -64,7 +64,7 @@ def restart(config: Path | None, name: str, *, is_json: bool) -> None:
         _named(settings, name)
         is_running = any(row["name"] == name and "process" in row for row in _rows(settings))
         if is_running:
-            store = Store(settings.store_path)
+            store = store_of(settings)
             try:
                 asyncio.run(UpstreamStore(store, SystemClock()).ask_restart(name))
             finally:
@@ -117,13 +117,11 @@ def _named(settings: Settings, name: str) -> DeclaredUpstream:
 
 def _rows(settings: Settings) -> list[JSONObject]:
     """Return what running processes say of their servers, and the servers that none of them runs."""
-    found: list[JSONObject] = []
-    if settings.store_path.is_file():
-        store = Store(settings.store_path)
-        try:
-            found = UpstreamStore(store, SystemClock()).statuses()
-        finally:
-            store.close()
+    store = store_of(settings)
+    try:
+        found = UpstreamStore(store, SystemClock()).statuses()
+    finally:
+        store.close()
     running = {str(each["name"]) for each in found}
     for declared in collect_servers(settings):
         if declared.alias not in running:

@@ -22,7 +22,7 @@ from portbook.provenance.anchors import (
     resolves,
 )
 from portbook.provenance.inputs_and_outputs import ARGUMENTS
-from portbook.tools.stated_error import StatedError, stated_error
+from portbook.tools.tool_error_text import StatedError, stated_error
 
 __all__ = [
     "BAD_CONTROL",

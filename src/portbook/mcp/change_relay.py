@@ -21,7 +21,7 @@ def relay_changes(node: Node, changes: ChangeFeed) -> None:
     """Publish each change of `changes` on all nodes: on this one, too, it comes back as a message."""
 
     def relay(changed: Changed) -> bool:
-        def deliver_alone(posted: Future[None]) -> None:
+        def deliver_alone(posted: Future[int]) -> None:
             if posted.exception() is not None:  # the clients of this node at least
                 changes.deliver(changed)
 

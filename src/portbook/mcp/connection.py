@@ -91,8 +91,9 @@ class McpConnection:
         self._servers = parts.servers
         self._batches: Batches | None = None
         self._relay = relay
-        node = None if relay is None else relay.node
-        self._client_requests = ClientRequests(parts.official.notifications, emit, node)
+        self._client_requests = ClientRequests(
+            parts.official.notifications, emit, None if relay is None else relay.node
+        )
         self._link = ClientLink(self.session, self._client_requests, emit)
         self._subscriptions = ClientSubscriptions(
             parts, self.session, arrival, emit, is_notified=relay is None

@@ -11,14 +11,17 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import ALL_NODES, DraftMail, Mail, Mailbox
-from portbook.stores.sqlite import Version
-from portbook.stores.watch import StoreWatch
+from portbook.stores.wait_for_change import StoreWatch
 
-__all__ = ["CHANGE", "NOTICE", "Bell", "Lease", "Node"]
+if TYPE_CHECKING:
+    from portbook.mcp.node_lease import NodeLease
+    from portbook.stores.store_port import Version
+
+__all__ = ["CHANGE", "NOTICE", "Bell", "Node"]
 
 # What sessions' own streams are made of: a list or a resource has changed, and a message to one session.
 CHANGE: Final = "change"
@@ -36,27 +39,6 @@ _NEVER: Final[Version] = (-1, -1)
 
 Handle = Callable[[Mail], Awaitable[None]]
 Prune = Callable[[], Awaitable[None]]
-
-
-class Lease(Protocol):
-    """Says which processes live."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of this process, which no other ever has."""
-        ...
-
-    def hold(self) -> None:
-        """Let others know that this process lives."""
-        ...
-
-    def lives(self, name: str | None) -> bool:
-        """Return whether the process with this name lives."""
-        ...
-
-    def release(self) -> None:
-        """Let others know that this process has ended."""
-        ...
 
 
 class Bell:
@@ -89,13 +71,12 @@ class Node:
 
     def __init__(
         self,
-        lease: Lease,
+        lease: NodeLease,
         mailbox: Mailbox,
         version: Callable[[], Version],
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Be the process that `lease` names; `version` differs after every change of the store."""
-        self.name = lease.name
         self.at = 0
         """The number of the last message that was taken."""
         self._lease = lease
@@ -116,6 +97,11 @@ class Node:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pruned_at = time.monotonic()
 
+    @property
+    def name(self) -> str:
+        """Return the name of this node."""
+        return self._lease.name
+
     def on(self, kind: str, handle: Handle) -> None:
         """Call `handle` with each message of a kind, this node's own included."""
         self._handlers.setdefault(kind, []).append(handle)
@@ -126,10 +112,6 @@ class Node:
 
     def start(self) -> None:
         """Begin to take messages. In the event loop."""
-        try:
-            self._lease.hold()
-        except OSError as error:
-            self._complain(error)
         self._loop = asyncio.get_running_loop()
         self._pump = self._loop.create_task(self._take_mail())
 
@@ -145,11 +127,14 @@ class Node:
         """Let other nodes know that this one has ended: after all that it ran is stored."""
         self._lease.release()
 
-    def lives(self, name: str) -> bool:
-        """Return whether the node with this name lives."""
-        return self._lease.lives(name)
+    async def lives(self, name: str) -> bool:
+        """Return whether the node with this name lives; one that does not never comes back.
 
-    def post(self, *drafts: DraftMail) -> Future[None]:
+        Raises `StoreError` where the store cannot be read.
+        """
+        return name == self.name or await self._lease.lives(name)
+
+    def post(self, *drafts: DraftMail) -> Future[int]:
         """Send messages, from any thread; the future is done once they are stored.
 
         Raises `StoreError` where the store cannot be opened.
@@ -186,6 +171,7 @@ class Node:
         is_first = True
         while True:
             try:
+                await self._lease.renew()
                 version = self._version()
                 if is_first:
                     self.at = self._recent_after = await self._mailbox.last()
@@ -229,7 +215,7 @@ class Node:
             for prune in self._pruners:
                 await prune()
 
-    def _poke(self, _: Future[None]) -> None:
+    def _poke(self, _: Future[int]) -> None:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._watch.wake)
 

@@ -32,7 +32,6 @@ class SessionRelay:
         self._node = node
         self.session = session
 
-    @property
     def node(self) -> str:
         """Return the name of this node, with which the ids of its questions begin."""
         return self._node.name
@@ -45,7 +44,10 @@ class SessionRelay:
 
     async def answer(self, node: str, message: JSONObject) -> bool:
         """Hand an answer to the node that asks; return False where that is gone."""
-        if not self._node.lives(node):
+        try:
+            if not await self._node.lives(node):
+                return False
+        except StoreError:
             return False
         body = json_bytes(message).decode()
         return await self._node.tell(DraftMail(ANSWER, body, self.session, node))

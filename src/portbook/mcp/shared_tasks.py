@@ -43,7 +43,7 @@ class SharedTasks:
         self._watched: Counter[RemoteTask] = Counter()
         self._watching: asyncio.Task[None] | None = None
         self._writing: set[Future[bool]] = set()
-        self._said: list[Future[None] | Future[bool]] = []
+        self._said: list[Future[int] | Future[bool]] = []
         node.on(_TASK, self._hear)
 
     async def publish(self, task: Task) -> None:
@@ -149,7 +149,7 @@ class SharedTasks:
 
     async def prune(self) -> None:
         """Delete old tasks."""
-        gone = [node for node in await self._rows.nodes() if not self._node.lives(node)]
+        gone = [node for node in await self._rows.nodes() if not await self._node.lives(node)]
         await self._rows.prune(gone)
 
     async def _watch(self) -> None:
@@ -172,9 +172,11 @@ class SharedTasks:
 
     async def _settled(self, stored: StoredTask) -> StoredTask:
         """Return a task as it is; its outcome is unknown if its node is gone without having ended it."""
-        if stored.is_over or self._node.lives(stored.node):
+        if stored.is_over:
             return stored
         try:
+            if await self._node.lives(stored.node):
+                return stored
             [current] = await self._rows.find([stored.id]) or [stored]  # what its node wrote last
             if not current.is_over:
                 current = lost_task(current, self._clock.now())

@@ -16,8 +16,8 @@ _Approver: TypeAlias = Literal["operator", "client"]
 class Limits(NamedTuple):
     """What no rule can lift, and what happens where no rule decides, as the operator wrote it.
 
-    `settings/table.py` says what each one means and takes its default from here; the places and the digest of
-    a policy follow these fields.
+    `settings/declared_settings.py` says what each one means and takes its default from here; the places and
+    the digest of a policy follow these fields.
     """
 
     allowed_domains: tuple[str, ...] | None = None

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from portbook.settings.allowed_keys import read_allowed_keys
 from portbook.settings.bad_settings import BadSettings
-from portbook.settings.table import CertificateFiles, Setting
+from portbook.settings.declared_settings import CertificateFiles, Setting
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["value_from_text", "value_of"]

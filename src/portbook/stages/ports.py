@@ -37,6 +37,10 @@ class Approvals(Protocol):
         """
         ...
 
+    def may_start(self, approval_id: str) -> bool:
+        """Return whether the call of the ticket is still owned here; ask right before it starts."""
+        ...
+
     async def complete(self, approval_id: str) -> None:
         """Store durably that the call of the ticket succeeded."""
         ...

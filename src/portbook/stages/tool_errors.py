@@ -5,7 +5,7 @@ from __future__ import annotations
 from portbook.errors import Failed, Reason
 from portbook.exception_place import place_of
 from portbook.stages.state import CallState
-from portbook.tools.stated_error import BadStatement, StatedError, stated_error
+from portbook.tools.tool_error_text import BadStatement, StatedError, stated_error
 
 __all__ = ["failure_by"]
 

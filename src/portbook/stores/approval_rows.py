@@ -33,16 +33,16 @@ _COLUMNS: Final = Ticket._fields
 _LIST: Final = ", ".join(_COLUMNS)
 _FIND: Final = f"SELECT {_LIST} FROM ticket WHERE id = ?"  # noqa: S608 - constant names
 _INSERT: Final = f"INSERT INTO ticket ({_LIST}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - as above
-_NEWEST: Final = (
-    f"SELECT {_LIST} FROM ticket WHERE state IN (SELECT value FROM json_each(?)) "  # noqa: S608 - as above
-    "ORDER BY asked_at DESC, rowid DESC"
+_NEWEST: Final = f"SELECT {_LIST} FROM ticket WHERE state IN ({{}}) ORDER BY asked_at DESC, rowid DESC"  # noqa: S608 - as above
+_LAST_APPROVED: Final = (
+    f"SELECT {_LIST} FROM (SELECT *, row_number() OVER "  # noqa: S608 - as above
+    "(PARTITION BY tool, caller ORDER BY decided_at DESC) AS nth FROM ticket WHERE caller IN ({}) "
+    "AND tool IN ({}) AND state IN ('approved', 'running', 'done', 'failed')) AS approved WHERE nth = 1"
 )
 
-# With max() alone, the other columns are those of its row.
-_LAST_APPROVED: Final = (
-    f"SELECT {_LIST}, max(decided_at) FROM ticket "  # noqa: S608 - as above
-    "WHERE caller IN (SELECT value FROM json_each(?)) AND state IN ('approved', 'running', 'done', 'failed') "
-    "AND tool IN (SELECT value FROM json_each(?)) GROUP BY tool, caller"
+_PRUNE: Final = (
+    "DELETE FROM ticket WHERE rowid IN "
+    "(SELECT rowid FROM ticket WHERE state IN ({}) AND expires_at < ? LIMIT ?)"
 )
 
 # The most rows that are deleted at once, so that other writers do not wait long.
@@ -57,7 +57,8 @@ def find(connection: Connection, approval_id: str) -> Ticket | None:
 
 def newest(connection: Connection, states: Iterable[State]) -> Generator[Ticket]:
     """Yield the tickets stored with one of `states`, newest first; close it after use."""
-    cursor = connection.execute(_NEWEST, (json.dumps([*states]),))
+    wanted = tuple(states)
+    cursor = connection.execute(_NEWEST.format(_places(wanted)), wanted)
     try:
         for row in cursor:
             yield _ticket(row)
@@ -69,7 +70,7 @@ def twin(connection: Connection, ticket: Ticket) -> str | None:
     """Return the id of a usable ticket for the same call in the same session, approved ones first."""
     return connection.execute(
         "SELECT id FROM ticket WHERE caller = ? AND state IN ('approved', 'pending') AND expires_at > ? "
-        "AND binding = ? AND session IS ? ORDER BY state LIMIT 1",
+        "AND binding = ? AND session IS NOT DISTINCT FROM ? ORDER BY state LIMIT 1",
         (ticket.caller, ticket.asked_at, ticket.binding, ticket.session),
     ).get
 
@@ -77,7 +78,7 @@ def twin(connection: Connection, ticket: Ticket) -> str | None:
 def pending(connection: Connection, caller: str, now: str) -> tuple[int, int]:
     """Return the number of a caller's undecided tickets, and the bytes of their arguments."""
     return connection.execute(
-        "SELECT count(*), ifnull(sum(octet_length(shown)), 0) FROM ticket "
+        "SELECT count(*), coalesce(sum(octet_length(shown)), 0) FROM ticket "
         "WHERE caller = ? AND state = 'pending' AND expires_at > ?",
         (caller, now),
     ).get
@@ -94,8 +95,11 @@ def last_approved(
     connection: Connection, tools: Iterable[str], callers: Iterable[str]
 ) -> dict[tuple[str, str], Ticket]:
     """Return the ticket of each of these tools that was approved last for each of these callers."""
-    found = connection.execute(_LAST_APPROVED, (json.dumps([*callers]), json.dumps([*tools])))
-    tickets = [_ticket(row[:-1]) for row in found]
+    of_callers, of_tools = tuple(callers), tuple(tools)
+    if not of_callers or not of_tools:
+        return {}
+    statement = _LAST_APPROVED.format(_places(of_callers), _places(of_tools))
+    tickets = [_ticket(row) for row in connection.execute(statement, of_callers + of_tools)]
     return {(ticket.tool, ticket.caller): ticket for ticket in tickets}
 
 
@@ -106,20 +110,26 @@ def insert(connection: Connection, ticket: Ticket) -> None:
     connection.execute(_INSERT, tuple(values.values()))
 
 
-def decide(connection: Connection, ticket: Ticket) -> None:
-    """Store an operator's decision."""
-    connection.execute(
+def decide(connection: Connection, ticket: Ticket, before: State) -> bool:
+    """Store an operator's decision; return whether the ticket was still in the state `before`."""
+    return _changed(
+        connection,
         "UPDATE ticket SET state = ?, decided_at = ?, decided_by = ?, reason = ? "
-        "WHERE id = ? AND state IN ('pending', 'approved')",
-        (ticket.state, ticket.decided_at, ticket.decided_by, ticket.reason, ticket.id),
+        "WHERE id = ? AND state = ? RETURNING id",
+        (ticket.state, ticket.decided_at, ticket.decided_by, ticket.reason, ticket.id, before),
     )
 
 
-def start(connection: Connection, approval_id: str, owner: str, now: str) -> None:
-    """Store that `owner` runs the call of an approved ticket."""
-    connection.execute(
-        "UPDATE ticket SET state = 'running', owner = ?, started_at = ? WHERE id = ? AND state = 'approved'",
-        (owner, now, approval_id),
+def start(connection: Connection, approval_id: str, owner: str, bound: str, caller: str, now: str) -> bool:
+    """Store that `owner` runs the call of a ticket; return whether the ticket is approved for this call.
+
+    One statement, so that of any number of processes one has its way.
+    """
+    return _changed(
+        connection,
+        "UPDATE ticket SET state = 'running', owner = ?, started_at = ? WHERE id = ? AND state = 'approved' "
+        "AND binding = ? AND caller = ? AND expires_at > ? RETURNING id",
+        (owner, now, approval_id, bound, caller, now),
     )
 
 
@@ -144,14 +154,22 @@ def prune(connection: Connection, *, undecided_before: str, before: str) -> None
     """Delete some of the tickets that expired before these times: undecided ones, and all."""
     for states, limit in (((State.PENDING,), undecided_before), (_WRITTEN, before)):
         connection.execute(
-            "DELETE FROM ticket WHERE rowid IN (SELECT rowid FROM ticket WHERE state IN "
-            "(SELECT value FROM json_each(?)) AND expires_at < ? LIMIT ?)",
-            (json.dumps([*states]), limit, _PRUNED_AT_ONCE),
+            _PRUNE.format(_places(states)),
+            (*states, limit, _PRUNED_AT_ONCE),
         )
 
 
 # A deleted ticket is refused like one that never existed, so pruning cannot let a call run twice.
 _WRITTEN: Final = tuple(state for state in State if state not in (State.EXPIRED, State.UNKNOWN))
+
+
+def _changed(connection: Connection, statement: str, values: tuple[object, ...]) -> bool:
+    """Run a statement that returns the row it changes; return whether there was one."""
+    return connection.execute(statement, values).fetchone() is not None
+
+
+def _places(values: tuple[str, ...]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _ticket(row: tuple[Any, ...]) -> Ticket:

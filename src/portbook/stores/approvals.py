@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from itertools import islice
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from portbook.access.approval_ticket import (
     TRANSITIONS,
@@ -31,13 +31,12 @@ from portbook.errors import Reason, Refused
 from portbook.stores import approval_rows as rows
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
-from portbook.stores.owners import Owner, folder_of
-from portbook.stores.sqlite import Store
-from portbook.stores.watch import POLL_S, StoreWatch
+from portbook.stores.wait_for_change import POLL_S, StoreWatch
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["EXPIRES_S", "ApprovalStore"]
-
-T = TypeVar("T")
 
 # An hour: long enough to find an operator, short enough that the call still makes sense.
 EXPIRES_S: Final = 3600
@@ -51,6 +50,10 @@ _KEEP_S: Final = 90 * 86400
 _KEEP_UNDECIDED_S: Final = 86400
 
 
+# Why an owner of calls may write no more of them.
+_LOST: Final = "the lease of this process was lost, so its calls are unknown to the others"
+
+
 def _draw_id() -> str:
     return os.urandom(16).hex()
 
@@ -60,7 +63,7 @@ class ApprovalStore:
 
     def __init__(
         self,
-        store: Store,
+        store: StorePort,
         clock: Clock,
         *,
         expires_s: float = EXPIRES_S,
@@ -78,7 +81,9 @@ class ApprovalStore:
         self._warn = warn
         self._changes = StoreWatch(store.version, poll_s=poll_s)
         self._is_stopping = False
-        self._owner = Owner(None if store.is_memory else folder_of(store.path), draw_id())
+        self._owner = store.owner(draw_id)
+        self._runs: dict[str, str] = {}
+        """The name under which this process owns each call that it runs."""
 
     # -- for the pipeline
 
@@ -98,7 +103,7 @@ class ApprovalStore:
         deadline = loop.time() + (self._wait_s if wait_ms is None else wait_ms / 1000)
         while True:
             version = self._store.version()  # read before the ticket, so that no change is missed
-            ticket, now = self._find(approval_id), self._clock.now()
+            ticket, now = await self._fetched(approval_id), self._clock.now()
             refusal = refuse(ticket, ask, bound, now, approval_id)
             if refusal is None:
                 return await self._redeem(approval_id, ask, bound)
@@ -112,51 +117,67 @@ class ApprovalStore:
         self._is_stopping = True
         self._changes.wake()
 
+    def may_start(self, approval_id: str) -> bool:
+        """Return whether this process still owns the admitted call; ask right before it starts."""
+        return approval_id in self._runs and self._owner.may_start()
+
     async def complete(self, approval_id: str) -> None:
         """Store that the admitted call succeeded; once this returns, the state survives a kill.
 
         Where it cannot be written, a warning is logged and the approval stays used.
         """
-        owner, now = self._owner.name, self._clock.now()
-        try:
-            job = self._store.submit(
-                lambda connection: rows.finish(connection, approval_id, owner, State.DONE, now)
-            )
-            await asyncio.shield(asyncio.wrap_future(job))  # cancelling the wait does not cancel the write
-        except StoreError as error:
-            self._warn(f"approval {approval_id} stays marked as running: {error}")
+        await self._ended(approval_id, self._finishing(approval_id, State.DONE))
 
     async def restore(self, approval_id: str) -> None:
         """Store that the admitted call will run again; once this returns, its approval can be redeemed again.
 
         Where it cannot be written, a warning is logged and the approval stays used.
         """
-        owner = self._owner.name
-        try:
-            job = self._store.submit(lambda connection: rows.give_back(connection, approval_id, owner))
-            await asyncio.shield(asyncio.wrap_future(job))
-        except StoreError as error:
-            self._warn(f"approval {approval_id} stays marked as running: {error}")
+        await self._ended(approval_id, self._giving_back(approval_id))
 
     def finish(self, approval_id: str, *, is_done: bool) -> None:
         """Store how the admitted call ended: it succeeded, or it failed and may have had effects.
 
         Never waits. Where it cannot be written, a warning is logged and the approval stays used.
         """
-        owner, now, state = (
-            self._owner.name,
-            self._clock.now(),
-            State.DONE if is_done else State.FAILED,
-        )
-        self._leave(approval_id, lambda connection: rows.finish(connection, approval_id, owner, state, now))
+        self._leave(approval_id, self._finishing(approval_id, State.DONE if is_done else State.FAILED))
 
     def give_back(self, approval_id: str) -> None:
         """Store that the admitted call never ran: its approval can be redeemed again.
 
         Never waits. Where it cannot be written, a warning is logged and the approval stays used.
         """
-        owner = self._owner.name
-        self._leave(approval_id, lambda connection: rows.give_back(connection, approval_id, owner))
+        self._leave(approval_id, self._giving_back(approval_id))
+
+    def _finishing(self, approval_id: str, state: State) -> Callable[[Connection], None]:
+        owner, now = self._runs.pop(approval_id, ""), self._clock.now()
+
+        def write(connection: Connection) -> None:
+            self._require_kept(connection, owner)
+            rows.finish(connection, approval_id, owner, state, now)
+
+        return write
+
+    def _giving_back(self, approval_id: str) -> Callable[[Connection], None]:
+        owner = self._runs.pop(approval_id, "")
+
+        def write(connection: Connection) -> None:
+            self._require_kept(connection, owner)
+            rows.give_back(connection, approval_id, owner)
+
+        return write
+
+    def _require_kept(self, connection: Connection, owner: str) -> None:
+        """Check that no process may take the calls of `owner` for lost: that is final."""
+        if owner and not self._owner.keeps(connection, owner):
+            raise StoreError(f"{self._store.place}: {_LOST}")
+
+    async def _ended(self, approval_id: str, work: Callable[[Connection], None]) -> None:
+        try:
+            # Cancelling the wait does not cancel the write.
+            await asyncio.shield(asyncio.wrap_future(self._store.submit(work)))
+        except StoreError as error:
+            self._warn(f"approval {approval_id} stays marked as running: {error}")
 
     async def _ask(self, ask: Ask, bound: str) -> str:
         now = self._clock.now()
@@ -175,31 +196,36 @@ class ApprovalStore:
             asked_at=now,
             expires_at=later(now, self._expires_s),
         )
-        return await self._written(lambda connection: _file(connection, ticket))
+        # Locked, so that two processes that are asked for the same make one ticket.
+        job = self._store.submit(lambda connection: _file(connection, ticket), lock=f"caller {ask.caller}")
+        return await asyncio.wrap_future(job)
 
     async def _redeem(self, approval_id: str, ask: Ask, bound: str) -> str:
-        self._owner.hold()
-        now = self._clock.now()
+        since, now = self._owner.hold(), self._clock.now()
 
         def write(connection: Connection) -> str:
-            # Checked again inside the transaction, where no other process can change it.
-            refusal = refuse(rows.find(connection, approval_id), ask, bound, now, approval_id)
-            if refusal is not None:
-                raise refusal
-            rows.start(connection, approval_id, self._owner.name, now)
-            return approval_id
+            owner = self._owner.claim(connection)
+            while not rows.start(connection, approval_id, owner, bound, ask.caller, now):
+                refusal = refuse(rows.find(connection, approval_id), ask, bound, now, approval_id)
+                if refusal is not None:  # else it was given back in between
+                    raise refusal
+            return owner
 
         job = self._store.submit(write)
         try:
-            return await asyncio.shield(asyncio.wrap_future(job))
+            owner = await asyncio.shield(asyncio.wrap_future(job))
         except asyncio.CancelledError:
             if not job.cancel():  # already written: give the approval back, since the call will not run
-                job.add_done_callback(self._undo)
+                job.add_done_callback(lambda redeemed: self._undo(approval_id, redeemed))
             raise
+        self._runs[approval_id] = owner
+        self._owner.confirm(since)
+        return approval_id
 
-    def _undo(self, redeemed: Future[str]) -> None:
+    def _undo(self, approval_id: str, redeemed: Future[str]) -> None:
         if redeemed.exception() is None:
-            self.give_back(redeemed.result())
+            self._runs[approval_id] = redeemed.result()
+            self.give_back(approval_id)
 
     def _leave(self, approval_id: str, work: Callable[[Connection], None]) -> None:
         def warn_of(error: BaseException | None) -> None:
@@ -224,7 +250,7 @@ class ApprovalStore:
 
         def collect(connection: Connection) -> list[Ticket]:
             with contextlib.closing(rows.newest(connection, _written_as(state))) as written:
-                current = (self._seen(ticket, now) for ticket in written)
+                current = (self._seen(ticket, now, connection) for ticket in written)
                 return [*islice((one for one in current if state in (None, one.state)), limit)]
 
         return self._store.read(collect, [])
@@ -251,8 +277,7 @@ class ApprovalStore:
 
         Raises `StoreError` where the store cannot be read.
         """
-        ticket = self._find(approval_id)
-        return ticket and self._seen(ticket, self._clock.now())
+        return self._store.read(self._finding(approval_id), None)
 
     async def decide(self, approval_id: str, decision: str, *, by: str, reason: str | None = None) -> Ticket:
         """Approve or deny a ticket, and return it. An approval that has not been used can still be denied.
@@ -261,16 +286,18 @@ class ApprovalStore:
         the decision cannot be written, `KeyError` where `decision` is not a decision.
         """
         now = self._clock.now()
-        if self._find(approval_id) is None:  # needs no write, and creates no file
+        if await self._fetched(approval_id) is None:  # needs no write, and creates no file
             raise Undecidable(None)
 
         def write(connection: Connection) -> Ticket:
-            ticket = rows.find(connection, approval_id)
-            changed = decided(ticket and self._seen(ticket, now), decision, now=now, by=by, reason=reason)
-            rows.decide(connection, changed)
-            return changed
+            while True:  # until no other process has changed it in between
+                ticket = rows.find(connection, approval_id)
+                current = ticket and self._seen(ticket, now, connection)
+                changed = decided(current, decision, now=now, by=by, reason=reason)
+                if ticket is not None and rows.decide(connection, changed, ticket.state):
+                    return changed
 
-        return await self._written(write)
+        return await asyncio.wrap_future(self._store.submit(write))
 
     def close(self) -> None:
         """Release this process's lock. Close the store first, so that ended calls are written."""
@@ -278,17 +305,21 @@ class ApprovalStore:
 
     # -- both
 
-    def _find(self, approval_id: str) -> Ticket | None:
-        if not is_id(approval_id):
-            return None
-        return self._store.read(lambda connection: rows.find(connection, approval_id), None)
+    async def _fetched(self, approval_id: str) -> Ticket | None:
+        return await self._store.fetch(self._finding(approval_id), None)
 
-    def _seen(self, ticket: Ticket, now: str) -> Ticket:
-        is_gone = ticket.state is State.RUNNING and not self._owner.lives(ticket.owner)
+    def _finding(self, approval_id: str) -> Callable[[Connection], Ticket | None]:
+        """Return the query for one ticket as it is now."""
+
+        def find(connection: Connection) -> Ticket | None:
+            ticket = rows.find(connection, approval_id) if is_id(approval_id) else None
+            return ticket and self._seen(ticket, self._clock.now(), connection)
+
+        return find
+
+    def _seen(self, ticket: Ticket, now: str, connection: Connection) -> Ticket:
+        is_gone = ticket.state is State.RUNNING and not self._owner.lives(ticket.owner, connection)
         return seen(ticket, now, is_owner_alive=not is_gone)
-
-    async def _written(self, work: Callable[[Connection], T]) -> T:
-        return await asyncio.wrap_future(self._store.submit(work))
 
 
 def _file(connection: Connection, ticket: Ticket) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from portbook.stores.connection_types import Connection
-from portbook.stores.sqlite import Store
 from portbook.text.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["CheckpointRow", "CheckpointStore", "CoveredRecords", "MakeCheckpoint", "PrunedFile", "Segment"]
 
@@ -81,7 +83,7 @@ _OF_WRITER: Final = "log = ? AND stream = ? AND file = ?"
 class CheckpointStore:
     """The checkpoints of a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: StorePort) -> None:
         self._store = store
 
     def cover(
@@ -100,7 +102,7 @@ class CheckpointStore:
                 _publish(connection, segment)
             return _covered(connection, pruned, make)
 
-        return self._store.submit(write)
+        return self._store.submit(write, lock="checkpoints")
 
     def covered(self) -> list[CoveredRecords]:
         """Return every checkpoint with its segments, oldest first.
@@ -109,17 +111,13 @@ class CheckpointStore:
         """
 
         def find(connection: Connection) -> list[CoveredRecords]:
-            connection.execute("BEGIN")  # one state: checkpoints are made meanwhile
-            try:
-                segments: dict[int, list[Segment]] = {}
-                for number, *values in connection.execute(_COVERED):
-                    segments.setdefault(number, []).append(Segment(*values))
-                return [
-                    CoveredRecords(CheckpointRow(*row), tuple(segments.get(row[0], ())))
-                    for row in connection.execute(_ALL)
-                ]
-            finally:
-                connection.execute("ROLLBACK")
+            segments: dict[int, list[Segment]] = {}
+            for number, *values in connection.execute(_COVERED):
+                segments.setdefault(number, []).append(Segment(*values))
+            return [
+                CoveredRecords(CheckpointRow(*row), tuple(segments.get(row[0], ())))
+                for row in connection.execute(_ALL)
+            ]
 
         nothing: list[CoveredRecords] = []
         return self._store.read(find, nothing)

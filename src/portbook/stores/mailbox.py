@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from portbook.clock import Clock, later
 from portbook.stores.connection_types import Connection
-from portbook.stores.sqlite import Store
 from portbook.text.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["ALL_NODES", "DraftMail", "Mail", "Mailbox", "put_mail"]
 
@@ -53,11 +55,11 @@ class Mail(NamedTuple):
 class Mailbox:
     """The messages of a store."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: StorePort, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    def post(self, *drafts: DraftMail) -> Future[None]:
+    def post(self, *drafts: DraftMail) -> Future[int]:
         """Send messages; the future is done once they are on disk.
 
         Raises `StoreError` where the store cannot be opened.
@@ -70,7 +72,7 @@ class Mailbox:
 
         Raises `StoreError` where the store cannot be read.
         """
-        return self._store.read(_last, 0)
+        return await self._store.fetch(_last, 0)
 
     async def after(self, sequence: int, node: str | None) -> list[Mail]:
         """Return the next messages to `node` and to all, in order; None for those to all alone.
@@ -88,7 +90,7 @@ class Mailbox:
             return [Mail(int(each[0]), *(str(text) for text in each[1:])) for each in found]
 
         nothing: list[Mail] = []
-        return self._store.read(find, nothing)
+        return await self._store.fetch(find, nothing)
 
     def take(self, node: str, sequence: int) -> None:
         """Delete what `node` was sent up to a number: it has it. A lost write is acceptable.
@@ -117,8 +119,11 @@ class Mailbox:
         await asyncio.wrap_future(self._store.submit(write))
 
 
-def put_mail(connection: Connection, now: str, drafts: Sequence[DraftMail]) -> None:
-    """Send messages as part of a transaction."""
+def put_mail(connection: Connection, now: str, drafts: Sequence[DraftMail]) -> int:
+    """Send messages as part of a transaction; return the number of the first one.
+
+    From here to the commit, no other transaction sends any.
+    """
     taken = connection.execute(
         "INSERT INTO mail_counter (name, value) VALUES ('mail', ?) ON CONFLICT (name) "
         "DO UPDATE SET value = mail_counter.value + excluded.value RETURNING value",
@@ -131,6 +136,7 @@ def put_mail(connection: Connection, now: str, drafts: Sequence[DraftMail]) -> N
             "INSERT INTO mail (sequence, node, kind, session, body, made_at) VALUES (?, ?, ?, ?, ?, ?)",
             (number, draft.node, draft.kind, draft.session, draft.body, now),
         )
+    return first
 
 
 def _last(connection: Connection) -> int:

@@ -1,4 +1,16 @@
-"""The tables of the store: creates and migrates them, and rejects tables that are not the store's."""
+"""The tables of the store: creates and migrates them, and rejects tables that are not the store's.
+
+Forward only, one version at a time. During a rolling upgrade the processes of the version before are still
+running, so a Portbook works with tables that are one version newer than its own. That binds every step:
+
+- Append a constant to `STEPS`; never change one that was released.
+- Write SQLite's words. For PostgreSQL a few are replaced (`stores/postgres/`): `INTEGER` by BIGINT, `BLOB` by
+  BYTEA, `TEXT` by TEXT that is compared byte by byte. A table that is `STRICT` alone has a column `rowid`, as
+  SQLite's have; one that is `STRICT, WITHOUT ROWID` has none.
+- A new column has a default, and no column is renamed, removed or given a new meaning: the version before
+  neither knows it nor fills it.
+- Statements name their columns (`INSERT INTO t (a, b) VALUES …`), because the next step may add some.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +21,7 @@ from typing import Final
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 
-__all__ = ["TABLES_VERSION", "migrate", "version_of_tables"]
+__all__ = ["STEPS", "TABLES_VERSION", "is_usable", "migrate", "newer", "version_of_tables"]
 
 # Marks the file as Portbook's in its header: "pbk1".
 _APPLICATION: Final = 0x70626B31
@@ -124,7 +136,7 @@ _NODES: Final = """
 CREATE TABLE mail_counter (
     name  TEXT NOT NULL PRIMARY KEY,
     value INTEGER NOT NULL
-);
+) STRICT, WITHOUT ROWID;
 CREATE TABLE mail (
     sequence INTEGER NOT NULL PRIMARY KEY,
     node     TEXT NOT NULL,
@@ -132,7 +144,7 @@ CREATE TABLE mail (
     session  TEXT NOT NULL,
     body     TEXT NOT NULL,
     made_at  TEXT NOT NULL
-);
+) STRICT, WITHOUT ROWID;
 CREATE INDEX mail_by_time ON mail (made_at);
 CREATE TABLE stream (
     session    TEXT NOT NULL,
@@ -144,7 +156,7 @@ CREATE TABLE stream (
     changed_at TEXT NOT NULL,
     ended_at   TEXT,
     PRIMARY KEY (session, name)
-);
+) STRICT, WITHOUT ROWID;
 CREATE INDEX stream_by_time ON stream (changed_at);
 CREATE TABLE stream_event (
     session  TEXT NOT NULL,
@@ -152,7 +164,7 @@ CREATE TABLE stream_event (
     position INTEGER NOT NULL,
     message  TEXT NOT NULL,
     PRIMARY KEY (session, stream, position)
-);
+) STRICT, WITHOUT ROWID;
 CREATE TABLE task (
     id         TEXT NOT NULL PRIMARY KEY,
     bound      TEXT NOT NULL,
@@ -162,14 +174,30 @@ CREATE TABLE task (
     state      TEXT NOT NULL,
     made_at    TEXT NOT NULL,
     changed_at TEXT NOT NULL
-);
+) STRICT, WITHOUT ROWID;
 CREATE INDEX task_of_caller ON task (bound, made_at);
 CREATE INDEX task_by_time ON task (changed_at);
 """
 
 # The migration to each version. Only append: files of every version are in use.
-_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS, _NODES)
-TABLES_VERSION: Final = len(_STEPS)
+STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS, _NODES)
+TABLES_VERSION: Final = len(STEPS)
+
+# How many versions newer than its own the tables may be that a Portbook uses.
+_AHEAD: Final = 1
+
+
+def is_usable(version: int) -> bool:
+    """Return whether this Portbook can use tables of this version, after it has migrated older ones."""
+    return 0 < version <= TABLES_VERSION + _AHEAD
+
+
+def newer(place: str, version: int) -> StoreError:
+    """Return the error about tables that are too new."""
+    return StoreError(
+        f"{place}: made by a newer version of Portbook (its tables have version {version}, "
+        f"this one supports {TABLES_VERSION + _AHEAD}); update Portbook, or choose a different store"
+    )
 
 
 def version_of_tables(connection: Connection, path: Path) -> int:
@@ -195,11 +223,8 @@ def _version_within(connection: Connection, path: Path) -> int:
         return 0
     if application != _APPLICATION:
         raise StoreError(f"{path}: the database of a different program; choose a different [store] path")
-    if not 0 < version <= TABLES_VERSION:
-        raise StoreError(
-            f"{path}: made by a newer version of Portbook (its tables have version {version}, "
-            f"this one supports {TABLES_VERSION}); update Portbook, or choose a different [store] path"
-        )
+    if not is_usable(version):
+        raise newer(str(path), version)
     return version
 
 
@@ -207,9 +232,9 @@ def migrate(connection: Connection, path: Path, draw: Callable[[int], bytes]) ->
     """Bring the tables to the newest version; `draw` returns random bytes for the key of a new store."""
     with connection:
         version = _version_within(connection, path)  # a different process may have migrated it
-        for step in _STEPS[version:]:
+        for step in STEPS[version:]:
             connection.execute(step)
         if not version:
             connection.execute("INSERT INTO secret VALUES ('hmac', ?)", (draw(_HMAC_KEY_BYTES),))
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {TABLES_VERSION}")
+        connection.execute(f"PRAGMA user_version = {max(version, TABLES_VERSION)}")

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from portbook.canonical import json_bytes
 from portbook.clock import Clock
 from portbook.model import JSONObject
 from portbook.stores.connection_types import Connection
-from portbook.stores.sqlite import Store
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["Observation", "ObservationStore"]
 
@@ -28,7 +30,7 @@ class Observation(NamedTuple):
 class ObservationStore:
     """The observations of a store."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: StorePort, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
@@ -41,9 +43,10 @@ class ObservationStore:
 
         def write(connection: Connection) -> None:
             connection.execute(
-                "INSERT INTO observation VALUES (?, ?, ?) ON CONFLICT (server) DO UPDATE SET "
-                "definitions = excluded.definitions, seen_at = excluded.seen_at "
-                "WHERE definitions <> excluded.definitions",
+                "INSERT INTO observation (server, definitions, seen_at) VALUES (?, ?, ?) "
+                "ON CONFLICT (server) DO UPDATE "
+                "SET definitions = excluded.definitions, seen_at = excluded.seen_at "
+                "WHERE observation.definitions <> excluded.definitions",
                 row,
             )
 

@@ -13,6 +13,7 @@ import fcntl
 import os
 from pathlib import Path
 
+from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.privacy import make_private
 
@@ -33,13 +34,13 @@ class Owner:
         self._folder = folder
         self._lock: int | None = None
 
-    def hold(self) -> None:
+    def hold(self) -> float:
         """Take the lock of this process; do nothing if it is held already.
 
         Raises `StoreError` where the lock cannot be created.
         """
         if self._lock is not None or self._folder is None:
-            return
+            return 0.0
         try:
             self._lock = _locked(self._folder, self.name)
             _sweep(self._folder)
@@ -47,8 +48,24 @@ class Owner:
             raise
         except OSError as error:
             raise StoreError(f"{self._folder}: cannot be written: {error.strerror}") from error
+        return 0.0
 
-    def lives(self, name: str | None) -> bool:
+    def claim(self, connection: Connection) -> str:
+        """Return the name of this process, whose lock is held."""
+        return self.name
+
+    def confirm(self, since: float) -> None:
+        """Do nothing: a lock is held until its process ends."""
+
+    def may_start(self) -> bool:
+        """Return True: as long as this process runs, its lock is held."""
+        return True
+
+    def keeps(self, connection: Connection, name: str) -> bool:
+        """Return whether `name` is that of this process."""
+        return name == self.name
+
+    def lives(self, name: str | None, connection: Connection | None = None) -> bool:
         """Return whether the process with this name is alive."""
         if name == self.name:
             return True

@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from portbook.canonical import json_bytes
 from portbook.clock import Clock, later
 from portbook.model import JSONObject
 from portbook.stores.connection_types import Connection
-from portbook.stores.sqlite import Store, Version
 from portbook.text.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort, Version
 
 __all__ = ["KeptSession", "SessionStore", "digest_of"]
 
@@ -38,7 +41,7 @@ class KeptSession(NamedTuple):
 class SessionStore:
     """The sessions of a store."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: StorePort, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
@@ -51,7 +54,7 @@ class SessionStore:
         row = (digest_of(session_id), bound, json_bytes(state).decode(), now)
 
         def write(connection: Connection) -> None:
-            connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", row)
+            connection.execute("INSERT INTO session (digest, bound, state, seen_at) VALUES (?, ?, ?, ?)", row)
             connection.execute(
                 "DELETE FROM session WHERE digest IN (SELECT digest FROM session WHERE seen_at < ? LIMIT ?)",
                 (later(now, -_KEEP_S), _PRUNED_AT_ONCE),
@@ -88,10 +91,20 @@ class SessionStore:
         )
 
     def load(self, session_id: str) -> KeptSession | None:
+        """Return a stored session; None where there is none. May wait for a network: see `fetch`.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+        return self._store.read(self._finding(session_id), None)
+
+    async def fetch(self, session_id: str) -> KeptSession | None:
         """Return a stored session; None where there is none.
 
         Raises `StoreError` where the store cannot be read.
         """
+        return await self._store.fetch(self._finding(session_id), None)
+
+    def _finding(self, session_id: str) -> Callable[[Connection], KeptSession | None]:
         row = (digest_of(session_id), later(self._clock.now(), -_KEEP_S))
 
         def find(connection: Connection) -> KeptSession | None:
@@ -100,7 +113,7 @@ class SessionStore:
             ).fetchone()
             return None if found is None else KeptSession(str(found[0]), json.loads(found[1]))
 
-        return self._store.read(find, None)
+        return find
 
     def version(self) -> Version:
         """Return a value that differs after every change by any process.

@@ -13,15 +13,17 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from portbook.stores.connection_types import MEMORY, Connection
 from portbook.stores.errors import StoreError, as_store_error
+from portbook.stores.owners import Owner, folder_of
 
 if TYPE_CHECKING:
+    from portbook.stores.store_port import Version
     from portbook.stores.writer import StoreWriter
 
-__all__ = ["Store", "Version"]
+__all__ = ["Store"]
 
 T = TypeVar("T")
 
@@ -29,9 +31,6 @@ _KEY: Final = "SELECT value FROM secret WHERE name = 'hmac'"
 
 # Space for a few tickets; with less free on the disk, the next one may not fit.
 _ROOM: Final = 1 << 18
-
-# If two versions differ, some process has written in between.
-Version = tuple[int, int]
 
 
 class Store:
@@ -57,6 +56,11 @@ class Store:
         """Held to use the reading connection."""
 
     @property
+    def place(self) -> str:
+        """Return the path."""
+        return str(self.path)
+
+    @property
     def key(self) -> bytes:
         """Return the store's own key, for digests that only this store can compare.
 
@@ -71,10 +75,23 @@ class Store:
 
         Raises `StoreError` where it cannot be read.
         """
-        return self._query(query) if self._exists() else absent
+        return self._query(lambda connection: _of_one_state(connection, query)) if self._exists() else absent
 
-    def submit(self, work: Callable[[Connection], T]) -> Future[T]:
+    async def fetch(self, query: Callable[[Connection], T], absent: T) -> T:
+        """Return what `read` returns, at once: it takes microseconds.
+
+        Raises `StoreError` where it cannot be read.
+        """
+        return self.read(query, absent)
+
+    def watched(self, query: Callable[[Connection], T], absent: T) -> Callable[[], T]:
+        """Return what gives the result of `query`, which is read again after every write by any process."""
+        return _WatchedQuery(self, query, absent)
+
+    def submit(self, work: Callable[[Connection], T], *, lock: str | None = None) -> Future[T]:
         """Run `work` in a transaction; the future has its result once the transaction is on disk.
+
+        There is one transaction at a time, so a `lock` is never needed.
 
         Raises `StoreError` where the store cannot be opened.
         """
@@ -93,6 +110,10 @@ class Store:
             return (0, 0)
         own = 0 if self._writer is None else self._writer.commits
         return (own, self._query(lambda connection: int(connection.execute("PRAGMA data_version").get)))
+
+    def owner(self, draw_name: Callable[[], str]) -> Owner:
+        """Return this process as an owner of calls, which the others know by a lock beside the file."""
+        return Owner(None if self.is_memory else folder_of(self.path), draw_name())
 
     async def check(self) -> None:
         """Check that the store can be written or created.
@@ -176,3 +197,29 @@ class Store:
             raise
         except OSError as error:
             raise StoreError(f"{self.path}: cannot be opened: {error.strerror}") from error
+
+
+def _of_one_state(connection: Connection, query: Callable[[Connection], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return query(connection)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+class _WatchedQuery(Generic[T]):
+    """The result of a query, read again when the version of the store has changed."""
+
+    def __init__(self, store: Store, query: Callable[[Connection], T], absent: T) -> None:
+        self._store = store
+        self._query = query
+        self._absent = self._result = absent
+        self._version: Version | None = None
+
+    def __call__(self) -> T:
+        version = self._store.version()
+        if version != self._version:
+            self._result = self._store.read(self._query, self._absent)
+            self._version = version
+        return self._result

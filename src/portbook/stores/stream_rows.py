@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from portbook.clock import Clock, later
 from portbook.stores.connection_types import Connection
 from portbook.stores.mailbox import DraftMail, put_mail
-from portbook.stores.sqlite import Store
 from portbook.text.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["OWN_STREAM", "OwnStreamRow", "StreamChange", "StreamEvents", "StreamRow", "StreamRows"]
 
@@ -71,7 +73,7 @@ class StreamChange(NamedTuple):
 class StreamRows:
     """The streams of a store."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: StorePort, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
@@ -126,7 +128,7 @@ class StreamRows:
             row = StreamRow(str(found[0]), str(found[1]), str(found[2]), found[3] is not None)
             return StreamEvents(row, rows, len(rows) == _PAGE)
 
-        return self._store.read(find, None)
+        return await self._store.fetch(find, None)
 
     async def read_by(self, session: str, name: str, reader: str, mail: Sequence[DraftMail] = ()) -> None:
         """Make `reader` the only reader of a stream, and tell that with `mail`.
@@ -176,8 +178,8 @@ class StreamRows:
         now = self._clock.now()
 
         def write(connection: Connection) -> OwnStreamRow:
-            counted = connection.execute("SELECT value FROM mail_counter WHERE name = 'mail'").fetchone()
-            last = 0 if counted is None else int(counted[0])
+            # First, for that keeps other readers waiting that come at the same time.
+            last = put_mail(connection, now, (mail,)) - 1
             found = connection.execute(
                 "SELECT reader, node, position FROM stream WHERE session = ? AND name = ?",
                 (session, OWN_STREAM),
@@ -188,7 +190,6 @@ class StreamRows:
                 "SET node = excluded.node, reader = excluded.reader, changed_at = excluded.changed_at",
                 (session, OWN_STREAM, node, reader, last, now),
             )
-            put_mail(connection, now, (mail,))
             if found is None:
                 return OwnStreamRow("", "", last, last)
             return OwnStreamRow(str(found[0]), str(found[1]), int(found[2]), last)
@@ -239,7 +240,7 @@ class StreamRows:
             return {str(each[0]) for each in found}
 
         nothing: set[str] = set()
-        return self._store.read(find, nothing)
+        return await self._store.fetch(find, nothing)
 
     async def prune(self, gone: Sequence[str]) -> None:
         """Delete streams that ended a while ago, or that a node did not end that is `gone`.

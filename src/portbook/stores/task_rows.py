@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from portbook.clock import Clock, later
 from portbook.stores.connection_types import Connection
 from portbook.stores.mailbox import DraftMail, put_mail
-from portbook.stores.sqlite import Store
 from portbook.text.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["StoredTask", "TaskRows"]
 
@@ -45,7 +47,7 @@ class StoredTask(NamedTuple):
 class TaskRows:
     """The tasks of a store."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: StorePort, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
@@ -88,7 +90,7 @@ class TaskRows:
             return found
 
         nothing: list[StoredTask] = []
-        return self._store.read(look, nothing)
+        return await self._store.fetch(look, nothing)
 
     async def of(self, bound: str) -> list[StoredTask]:
         """Return all tasks of a caller, the oldest first.
@@ -106,7 +108,7 @@ class TaskRows:
             return [_task_of(each) for each in found]
 
         nothing: list[StoredTask] = []
-        return self._store.read(look, nothing)
+        return await self._store.fetch(look, nothing)
 
     async def nodes(self) -> set[str]:
         """Return the nodes of tasks that have not ended.
@@ -119,7 +121,7 @@ class TaskRows:
             return {str(each[0]) for each in found}
 
         nothing: set[str] = set()
-        return self._store.read(look, nothing)
+        return await self._store.fetch(look, nothing)
 
     async def prune(self, gone: Sequence[str]) -> None:
         """Delete tasks that ended a while ago, or that a node left behind which is `gone`.

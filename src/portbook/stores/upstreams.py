@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from portbook.canonical import json_bytes
 from portbook.clock import Clock, later
 from portbook.model import JSONObject
 from portbook.stores.connection_types import Connection
-from portbook.stores.sqlite import Store
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["CONFIRMED_S", "UpstreamStore"]
 
@@ -27,7 +29,7 @@ _BELIEVED_S: Final = 3 * CONFIRMED_S
 class UpstreamStore:
     """What the processes of a store say of their MCP servers."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: StorePort, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
@@ -44,7 +46,9 @@ class UpstreamStore:
                 "DELETE FROM upstream WHERE process = ? OR seen_at < ?", (process, later(now, -_BELIEVED_S))
             )
             for row in rows:
-                connection.execute("INSERT INTO upstream VALUES (?, ?, ?, ?)", row)
+                connection.execute(
+                    "INSERT INTO upstream (process, alias, status, seen_at) VALUES (?, ?, ?, ?)", row
+                )
 
         await asyncio.wrap_future(self._store.submit(write))
 
@@ -71,7 +75,11 @@ class UpstreamStore:
         """
         row = (alias, self._clock.now())
         work = self._store.submit(
-            lambda connection: connection.execute("REPLACE INTO upstream_restart VALUES (?, ?)", row)
+            lambda connection: connection.execute(
+                "INSERT INTO upstream_restart (alias, asked_at) VALUES (?, ?) "
+                "ON CONFLICT (alias) DO UPDATE SET asked_at = excluded.asked_at",
+                row,
+            )
         )
         await asyncio.wrap_future(work)
 

@@ -11,21 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from portbook.upstreams import keeper
+from portbook.upstreams import process_reaper
 from portbook.upstreams.transport import NotSent
 
 __all__ = ["ChildProcess"]
 
 # How long a server may take to end by itself once its standard input is closed.
 _LEAVES_S: Final = 1.0
-# The keeper takes two graces of two seconds at most.
+# Without the site and the environment's variables: it starts in a few milliseconds.
+_REAPER: Final = (sys.executable, "-I", "-S", process_reaper.__file__)
+
+# The reaper takes two graces of two seconds at most.
 _KEEPER_S: Final = 6.0
 _STEP_S: Final = 0.01
 # As many lines as a server may write into this take no longer than a few milliseconds.
 _PIECE_BYTES: Final = 8192
 # How long standard error may stay open after standard output has ended.
 _LAST_WORDS_S: Final = 0.2
-# A keeper whose streams have ended is ending itself; the system tells its status a moment later.
+# A reaper whose streams have ended is ending itself; the system tells its status a moment later.
 _STATUS_S: Final = 0.05
 
 
@@ -74,7 +77,7 @@ class _Ending:
 
     @property
     def have_errors_ended(self) -> bool:
-        """Return whether standard error has ended, which the keeper holds until it ends itself."""
+        """Return whether standard error has ended, which the reaper holds until it ends itself."""
         return self._errors.is_set()
 
     def output_ended(self) -> None:
@@ -96,7 +99,7 @@ class _Ending:
 
 
 class ChildProcess:
-    """One server, started and kept by a keeper."""
+    """One server, started and kept by a reaper."""
 
     def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
         self._process = process
@@ -123,12 +126,12 @@ class ChildProcess:
 
         It is ended when it has more than `most_tasks` processes and threads.
 
-        Raises `NotSent` where the keeper cannot be started.
+        Raises `NotSent` where the reaper cannot be started.
         """
         reading, writing = os.pipe()
         try:
             process = subprocess.Popen(  # noqa: ASYNC220, S603 - a few milliseconds; no shell
-                [sys.executable, "-I", "-S", keeper.__file__, str(reading), str(most_tasks or 0), *command],
+                [*_REAPER, str(reading), str(most_tasks or 0), *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -170,7 +173,7 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Return the id of the keeper."""
+        """Return the id of the reaper."""
         return self._process.pid
 
     @property

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from portbook.canonical import json_bytes
-from portbook.errors import Finding, Refused
+from portbook.errors import Finding
 from portbook.model import JSONObject, Run
 from portbook.protocol.log_levels import LEVELS
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, Revision
 from portbook.upstreams.answer_checks import UNREADABLE, AnswerChecks, BadAnswer
 from portbook.upstreams.open_requests import OpenRequest, OpenRequests
+from portbook.upstreams.received_lines import NO_MESSAGE, UnreadableAnswer, messages_in
 from portbook.upstreams.running_call import RunningCall
 from portbook.upstreams.server_requests import ServerRequests
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
-from portbook.wire.lines import OVERSIZE, Frame
-from portbook.wire.parsing import parse
+from portbook.wire.lines import Frame
 
 __all__ = ["Events", "UpstreamConnection"]
 
@@ -32,12 +31,6 @@ __all__ = ["Events", "UpstreamConnection"]
 _ASIDE_S: Final = 60.0
 
 _CANCELLED: Final = "notifications/cancelled"
-
-# An id in an answer that cannot be parsed, and how far from its ends it is looked for.
-_ID: Final = re.compile(rb'"id"\s*:\s*([0-9]{1,15})(?![0-9.eE])')
-_ENDS: Final = 200
-# How a message can begin; what programs print begins otherwise, and costs no parsing.
-_BEGINS: Final = (b"{", b"[")
 
 
 class Events(NamedTuple):
@@ -202,29 +195,15 @@ class UpstreamConnection:
 
     def received(self, frame: Frame, of: int | None) -> None:
         """Take one message of the server."""
-        if frame is OVERSIZE:
-            self._unreadable("an answer is too large", of)
+        read = messages_in(frame, has_batches=self.revision.has_batches)
+        if isinstance(read, UnreadableAnswer):
+            self._unreadable(read, of)
             return
-        if frame.lstrip()[:1] not in _BEGINS:
-            self._events.odd("it wrote a line that is no message")
-            return
-        try:
-            message = parse(frame)
-        except Refused as refused:
-            if b'"jsonrpc"' in frame:  # meant as a message; other lines are what programs print
-                problem = "; ".join(("an answer is not JSON", *(each.message for each in refused.findings)))
-                self._unreadable(problem, self._number_in(frame) if of is None else of)
+        for message in read:
+            if isinstance(message, dict):
+                self._take(cast("JSONObject", message), of)
             else:
-                self._events.odd("it wrote a line that is no message")
-            return
-        if isinstance(message, list) and not self.revision.has_batches and b'"jsonrpc"' in frame:
-            self._unreadable("an answer is a batch, which its revision does not have", of)
-            return
-        for each in message if isinstance(message, list) else [message]:
-            if isinstance(each, dict):
-                self._take(each, of)
-            else:
-                self._events.odd("it wrote a line that is no message")
+                self._events.odd(NO_MESSAGE)
 
     def awaits(self, of: int) -> bool:
         """Return whether a request is open."""
@@ -254,20 +233,16 @@ class UpstreamConnection:
                 each.call.fail(ConnectionLost(problem))
         self._events.lost(self, problem)
 
-    def _number_in(self, frame: bytes) -> int | None:
-        """Return the request that an unreadable answer names, where it can be no other."""
-        ends = frame[:_ENDS] + b" " + frame[-_ENDS:]
-        named = {int(number) for number in _ID.findall(ends)}
-        opened = [number for number in named if number in self._open]
-        return opened[0] if len(opened) == 1 else None
-
-    def _unreadable(self, problem: str, of: int | None) -> None:
+    def _unreadable(self, answer: UnreadableAnswer, of: int | None) -> None:
         """Fail the request that an unreadable message answers, as far as that is known."""
-        self._events.odd(problem)
-        only = self._open.only_answerable()
-        number = of if of is not None else None if only is None else only.number
+        self._events.odd(answer.problem)
+        number = of
+        if number is None:
+            named = [each for each in answer.named if each in self._open]
+            only = self._open.only_answerable()
+            number = named[0] if len(named) == 1 else None if only is None else only.number
         if number is not None:
-            self.failed(number, BadAnswer((Finding("", problem, UNREADABLE, ""),)))
+            self.failed(number, BadAnswer((Finding("", answer.problem, UNREADABLE, ""),)))
 
     def _take(self, message: JSONObject, of: int | None) -> None:
         method = message.get("method")

@@ -24,6 +24,7 @@ from portbook.upstreams.event_stream import UpstreamEvents
 from portbook.upstreams.request_headers import mirrored_headers
 from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.stdio_transport import MAX_ANSWER_BYTES
+from portbook.upstreams.task_failure import unexpected_end
 from portbook.upstreams.transport import (
     BadStatus,
     ConnectionLost,
@@ -32,7 +33,6 @@ from portbook.upstreams.transport import (
     SaysNothing,
     SessionLost,
 )
-from portbook.upstreams.unexpected_end import unexpected_end
 
 __all__ = ["UNFINISHED", "UNREACHED", "HttpTransport"]
 

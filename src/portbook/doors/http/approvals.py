@@ -5,6 +5,7 @@ A browser is sent to the console, which asks for the operator key and sends the 
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
@@ -60,7 +61,8 @@ def list_approvals(boundary: Boundary, desk: Desk) -> Serve:
         async def act() -> JSON:
             if named is not None and named not in tuple(State):
                 raise _bad("/state", f"must be one of {', '.join(State)}")
-            return {"approvals": [as_json(each) for each in desk.tickets(State(named) if named else None)]}
+            found = await asyncio.to_thread(desk.tickets, State(named) if named else None)
+            return {"approvals": [as_json(each) for each in found]}
 
         arrival = arrival_of(request.head, APPROVALS)
         return reply_to(await boundary.operate("approvals.list", arrival, act), _VARY)
@@ -77,7 +79,7 @@ def show_approval(boundary: Boundary, desk: Desk) -> Serve:
             return _to_console(f"../#/waiting/{quote(approval_id, safe='')}")
 
         async def act() -> JSON:
-            ticket = desk.ticket(approval_id)
+            ticket = await asyncio.to_thread(desk.ticket, approval_id)
             if ticket is None:
                 raise Refused(Reason.APPROVAL_UNKNOWN)
             return as_json(ticket)

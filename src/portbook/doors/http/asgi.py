@@ -11,16 +11,16 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from portbook.doors.http.body_limits import BODY_SECONDS, MAX_DISCARDED_BYTES, WRITE_SECONDS, cut_off
-from portbook.doors.http.request import RequestHead, decoded_path
-from portbook.doors.http.response import Reply
-from portbook.doors.http.router import Handling, Router, begin_reply, finish_reply
-from portbook.doors.http.workload import (
+from portbook.doors.http.message_memory_limit import (
     COUNTED_BYTES,
     UNFINISHED_BYTES,
     WORKLOAD_BYTES,
-    Workload,
+    MessageMemoryLimit,
     no_room,
 )
+from portbook.doors.http.request import RequestHead, decoded_path
+from portbook.doors.http.response import Reply
+from portbook.doors.http.router import Handling, Router, begin_reply, finish_reply
 from portbook.errors import Reason, Refused
 from portbook.executors.eager_task import start_now
 from portbook.wire.lines import OVERSIZE, Frame
@@ -47,7 +47,7 @@ def asgi_application(
     A body that takes longer than `body_seconds` is given up, and so is a stream of which the client reads
     nothing for `write_seconds`.
     """
-    unfinished, workload = Workload(UNFINISHED_BYTES), Workload(WORKLOAD_BYTES)
+    unfinished, workload = MessageMemoryLimit(UNFINISHED_BYTES), MessageMemoryLimit(WORKLOAD_BYTES)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -89,7 +89,7 @@ def _head_of(scope: Scope) -> RequestHead:
 
 
 async def _message(
-    receive: Receive, seconds: float, unfinished: Workload
+    receive: Receive, seconds: float, unfinished: MessageMemoryLimit
 ) -> tuple[Frame | Refused | None, bool]:
     """Return the body of a request, or why it is refused, and whether it was read to its end.
 
@@ -102,7 +102,7 @@ async def _message(
         return Refused(Reason.FRAME_TOO_SLOW), False
 
 
-async def _body(receive: Receive, unfinished: Workload) -> tuple[Frame | Refused | None, bool]:
+async def _body(receive: Receive, unfinished: MessageMemoryLimit) -> tuple[Frame | Refused | None, bool]:
     body = bytearray()
     held = counted = 0
     try:

@@ -13,10 +13,10 @@ from portbook.doors.http.router import Refuse, Route, Router, Serve
 from portbook.doors.http.server.admission import ConnectionLimits
 from portbook.doors.http.server.answerer import Answerer
 from portbook.doors.http.server.client_output import ClientOutput
+from portbook.doors.http.server.connection_state import ConnectionState
 from portbook.doors.http.server.deadlines import Deadlines
-from portbook.doors.http.server.hall import Hall
+from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses
-from portbook.doors.http.server.stay import Stay
 from portbook.errors import Refused
 from portbook.model import Answer
 from portbook.net.allowed_hosts_and_origins import Hosts
@@ -68,10 +68,10 @@ def play(
     async def run() -> Scene:
         scene = Scene()
         router = Router({("POST", "/"): Route(serve, refuse)}, Hosts(is_exposed=False))
-        hall = Hall(router, ConnectionLimits(), Deadlines(), PeerAddresses())
-        stay = Stay(scene, hall)
-        stay.begin(None)
-        answerer = Answerer(scene, hall, stay, ClientOutput(cast("asyncio.Transport", scene)))
+        shared = OpenConnections(router, ConnectionLimits(), Deadlines(), PeerAddresses())
+        state = ConnectionState(scene, shared)
+        state.begin(None)
+        answerer = Answerer(scene, shared, state, ClientOutput(cast("asyncio.Transport", scene)))
         answerer.take(RequestHead("POST", "/", b"", [(b"host", b"localhost")], version), closes=False)
         await main(answerer, scene)
         return scene

@@ -53,16 +53,6 @@ def test_whoever_is_not_trusted_speaks_for_nobody() -> None:
     assert PROXIES.client_of(RequestHead("GET", "/", b"", []), "10.0.0.1") is None
 
 
-def test_loopback_and_proxies_are_not_counted() -> None:
-    addresses = ["127.0.0.1", "::1", "10.9.9.9", "203.0.113.9"]
-    assert [PROXIES.counted_as(address) for address in addresses] == [None, None, None, "203.0.113.9"]
-
-
-def test_the_addresses_of_one_customer_are_counted_together() -> None:
-    counted = [PROXIES.counted_as(f"2001:db8:0:{net}") for net in ("1::1", "1:ffff::2", "2::1")]
-    assert counted == ["2001:db8:0:1::/64", "2001:db8:0:1::/64", "2001:db8:0:2::/64"]
-
-
 def test_an_address_has_one_form() -> None:
     assert normal_address("::FFFF:10.0.0.1") == "10.0.0.1"
     assert normal_address("2001:DB8:0::1") == "2001:db8::1"

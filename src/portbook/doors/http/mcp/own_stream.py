@@ -122,18 +122,15 @@ class OwnStream:
             before = await self._streams.enter(self._session, mine)
         except StoreError:
             return  # the client comes back, and the store may be back by then
-        self._at = self._start(before) if position.after is None else min(position.after, before.last)
+        self._at = before.position if position.after is None else min(position.after, before.last)
         try:
+            if position.after is None and before.reader and await self._streams.node.lives(before.node):
+                self._at = before.last  # what came before is being read there
             await self._copy(write, position, lambda: self._streams.is_reader(self._session, mine), may_read)
         except StoreError:
             return
         finally:
             self._streams.leave(self._session, mine, self._at)
-
-    def _start(self, before: OwnStreamRow) -> int:
-        """Return where a reader begins that says nothing of it."""
-        has_reader = bool(before.reader) and self._streams.node.lives(before.node)
-        return before.last if has_reader else before.position
 
     async def _copy(
         self,

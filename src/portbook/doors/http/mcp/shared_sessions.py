@@ -55,7 +55,7 @@ class SharedSessions:
         self._node = node
         self._rows = rows
         self._own = OwnStreams(rows, node)
-        self.copies = StreamCopies(rows, node.name, node.wake)
+        self.copies = StreamCopies(rows, node)
         """The streams of this node that other nodes can read."""
 
     def serve(self, sessions: LocalSessions) -> None:
@@ -125,7 +125,7 @@ class SharedSessions:
                 return StreamPosition(stream, int(number))
             row = await self._rows.after(live.digest, OWN_STREAM, 0)
             if row is not None and row.row.reader:
-                own.is_taken = self._node.lives(row.row.node)
+                own.is_taken = await self._node.lives(row.row.node)
         except StoreError:
             pass  # what this node has is better than nothing
         local = live.position_after(last_event)

@@ -66,7 +66,9 @@ class StoredStream:
         spoke = loop.time()
         while may_read():
             turn = self._node.store_bell.turn
-            is_alive = self._node.lives(found.row.node)  # before the look: what it wrote last is then seen
+            is_alive = await self._node.lives(
+                found.row.node
+            )  # before the look: what it wrote last is then seen
             found = await self._rows.after(self._session, self._name, at)
             if found is None or found.row.reader != mine:
                 return

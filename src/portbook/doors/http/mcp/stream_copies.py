@@ -7,10 +7,10 @@ all streams have to write. Nobody waits for it: the client that is connected her
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
 from portbook.doors.http.mcp.resumable_stream import EventStream
+from portbook.mcp.node import Node
 from portbook.stores.errors import StoreError
 from portbook.stores.stream_rows import StreamChange, StreamRows
 
@@ -79,11 +79,10 @@ class _Copy:
 class StreamCopies:
     """The streams of this node that other nodes can read."""
 
-    def __init__(self, rows: StreamRows, node: str, wake: Callable[[], None]) -> None:
-        """Write to `rows` in the name of `node`; `wake` is called after each write."""
+    def __init__(self, rows: StreamRows, node: Node) -> None:
+        """Write to `rows` in the name of `node`."""
         self._rows = rows
         self._node = node
-        self._wake = wake
         self._changed: dict[_Copy, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
@@ -100,7 +99,7 @@ class StreamCopies:
     async def _keep(self, session: str, stream: EventStream, request: str) -> None:
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                await self._rows.begin(session, stream.name, self._node, request)
+                await self._rows.begin(session, stream.name, self._node.name, request)
         except (StoreError, TimeoutError):
             return
         stream.copy_into(_Copy(self, session, stream.name))
@@ -151,6 +150,6 @@ class StreamCopies:
                 self._changed = dict.fromkeys(copies) | self._changed
                 await asyncio.sleep(_RETRY_S)
             else:
-                self._wake()
+                self._node.wake()
                 if self._changed:
                     await asyncio.sleep(_GATHER_S)  # others may have more to write by then

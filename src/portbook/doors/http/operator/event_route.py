@@ -68,7 +68,7 @@ def follow_calls(
                 if rows:
                     await write(_event("calls", _calls(rows)))
                 states: dict[str, JSONObject] = {
-                    "waiting": {"waiting": waiting()},
+                    "waiting": {"waiting": await asyncio.to_thread(waiting)},
                     "upstreams": upstreams(),
                 }
                 for name, state in states.items():

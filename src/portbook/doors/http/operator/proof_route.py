@@ -6,8 +6,8 @@ import asyncio
 from typing import Any, Final
 
 from portbook.app.running_app import App
-from portbook.audit.checkpoint import verify_checkpoints
 from portbook.audit.checkpoint_maker import log_name
+from portbook.audit.checkpoint_verification import verify_checkpoints
 from portbook.audit.verified_log import CoveredLog, lost_calls, proof_data, verified_streams
 from portbook.doors.http.operator.operator_route import question
 from portbook.doors.http.request import InboundRequest

@@ -12,12 +12,20 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Final, Protocol
 
+from portbook.doors.http.message_memory_limit import UNFINISHED_BYTES, WORKLOAD_BYTES
 from portbook.doors.http.server.peer_address import PeerAddresses
-from portbook.doors.http.workload import UNFINISHED_BYTES, WORKLOAD_BYTES
 
-__all__ = ["Admission", "ConnectionLimits", "Place", "PlacedConnection"]
+__all__ = ["Admission", "ConnectionLimits", "Place", "PlacedConnection", "is_served_by_reserve"]
+
+# What a connection of the reserve serves: health checks, and what operators use.
+_SERVED_BY_RESERVE: Final = ("/health", "/livez", "/readyz", "/approvals")
+
+# Whoever has one address of IPv6 has all that begin with the same 64 bits (RFC 6177).
+_GROUPED_BITS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,8 @@ class Admission:
 
     def __init__(self, limits: ConnectionLimits, addresses: PeerAddresses) -> None:
         self._limits = limits
-        self._addresses = addresses
+        self._is_trusted = addresses.is_trusted
+        self._counted_as = lru_cache(maxsize=1024)(self._group_of)
         self._usual = 0
         self._reserve: dict[PlacedConnection, None] = {}
         self._of_address: Counter[str] = Counter()
@@ -92,7 +101,7 @@ class Admission:
 
     def count(self, address: str | None) -> bool:
         """Count one more of an address, unless it has too many; None is not counted."""
-        counted = None if address is None else self._addresses.counted_as(address)
+        counted = None if address is None else self._counted_as(address)
         if counted is None:
             return True
         if self._of_address[counted] >= self._limits.per_address:
@@ -102,8 +111,22 @@ class Admission:
 
     def discount(self, address: str | None) -> None:
         """Count one less of an address."""
-        counted = None if address is None else self._addresses.counted_as(address)
+        counted = None if address is None else self._counted_as(address)
         if counted is not None:
             self._of_address[counted] -= 1
             if not self._of_address[counted]:
                 del self._of_address[counted]
+
+    def _group_of(self, address: str) -> str | None:
+        """Return which connections those of an address count among; None for loopback and trusted proxies."""
+        found = ip_address(address)
+        if found.is_loopback or self._is_trusted(address):
+            return None
+        if isinstance(found, IPv6Address):
+            return str(ip_network((found, _GROUPED_BITS), strict=False))
+        return address
+
+
+def is_served_by_reserve(path: str) -> bool:
+    """Return whether a connection of the reserve serves a path."""
+    return path.startswith(_SERVED_BY_RESERVE)

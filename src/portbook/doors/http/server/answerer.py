@@ -10,10 +10,10 @@ from portbook.doors.http.request import RequestHead
 from portbook.doors.http.response import HeldReply, Replied, Reply
 from portbook.doors.http.router import Handling, begin_reply, finish_reply, released
 from portbook.doors.http.server.client_output import ClientOutput
+from portbook.doors.http.server.connection_state import ConnectionState
 from portbook.doors.http.server.deadlines import Phase
-from portbook.doors.http.server.hall import Hall
+from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.response_writer import NEW, OLD, connection_line, document
-from portbook.doors.http.server.stay import Stay
 from portbook.errors import Refused
 from portbook.executors.eager_task import start_now
 from portbook.wire.lines import Frame
@@ -38,15 +38,17 @@ class AskedConnection(Protocol):
 class Answerer:
     """The request of a connection that is being answered."""
 
-    __slots__ = ("_connection", "_hall", "_handling", "_head", "_out", "_stay", "closes", "task")
+    __slots__ = ("_connection", "_handling", "_head", "_out", "_shared", "_state", "closes", "task")
 
     _head: RequestHead
     _handling: Handling
 
-    def __init__(self, connection: AskedConnection, hall: Hall, stay: Stay, out: ClientOutput) -> None:
+    def __init__(
+        self, connection: AskedConnection, shared: OpenConnections, state: ConnectionState, out: ClientOutput
+    ) -> None:
         self._connection = connection
-        self._hall = hall
-        self._stay = stay
+        self._shared = shared
+        self._state = state
         self._out = out
         self.closes = False
         """Whether the connection closes after the answer."""
@@ -56,16 +58,16 @@ class Answerer:
     def take(self, head: RequestHead, *, closes: bool) -> Handling:
         """Take a request, to be answered next; return how."""
         self._head = head
-        self._handling = handling = head.derive(self._hall.handle)
+        self._handling = handling = head.derive(self._shared.handle)
         self.closes = closes or handling.closes
         return handling
 
     def answer(self, body: Frame | Refused) -> None:
         """Answer the request with this body, or one whose body is refused."""
-        self._stay.enter(Phase.ANSWER)
+        self._state.enter(Phase.ANSWER)
         replied = begin_reply(self._handling, self._head, body)
         if isinstance(replied, HeldReply):
-            self._hall.held.add(self, replied)
+            self._shared.held.add(self, replied)
         else:
             self._reply(replied)
 
@@ -104,16 +106,16 @@ class Answerer:
         reply = await finish_reply(replied)
         if reply.stream is None:
             self._write(reply)
-        elif self._stay.phase is Phase.ANSWER:
-            await self._out.send(reply, self._lines_beside(reply), self._hall.date, self._head)
+        elif self._state.phase is Phase.ANSWER:
+            await self._out.send(reply, self._lines_beside(reply), self._shared.date, self._head)
 
     def _write(self, reply: Reply) -> None:
         """Write a reply that is there whole, unless the client has left."""
-        if self._stay.phase is Phase.ANSWER:
+        if self._state.phase is Phase.ANSWER:
             head = self._head
             is_last = self.closes or reply.closes
             more = self._handling.more if head.version == NEW and not is_last else self._lines_beside(reply)
-            self._out.write(document(reply, more, self._hall.date, is_head=head.method == "HEAD"))
+            self._out.write(document(reply, more, self._shared.date, is_head=head.method == "HEAD"))
 
     def _lines_beside(self, reply: Reply) -> bytes:
         """Return the headers beside those of a reply, with what they say about the connection."""

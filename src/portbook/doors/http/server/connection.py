@@ -13,17 +13,17 @@ import asyncio
 from typing import Any, Final, cast
 
 from portbook.doors.http.body_limits import MAX_DISCARDED_BYTES
+from portbook.doors.http.message_memory_limit import COUNTED_BYTES, no_room
 from portbook.doors.http.server.answerer import Answerer
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.client_input import ClientInput
 from portbook.doors.http.server.client_output import ClientOutput, limit_unsent
+from portbook.doors.http.server.connection_state import ConnectionState
 from portbook.doors.http.server.deadlines import Phase
-from portbook.doors.http.server.hall import Hall
+from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.peer_address import normal_address
 from portbook.doors.http.server.request_reader import RequestReader
 from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
-from portbook.doors.http.server.stay import Stay
-from portbook.doors.http.workload import COUNTED_BYTES, no_room
 from portbook.errors import Reason, Refused
 from portbook.wire.lines import OVERSIZE
 
@@ -50,9 +50,9 @@ class ServerConnection(asyncio.Protocol):
     _reader: RequestReader
     _answerer: Answerer
 
-    def __init__(self, hall: Hall) -> None:
-        self._hall = hall
-        self._stay = Stay(self, hall)
+    def __init__(self, shared: OpenConnections) -> None:
+        self._shared = shared
+        self._state = ConnectionState(self, shared)
         self._client: str | None = None
         self._discarded = 0
         self._awaits_turn = False
@@ -65,7 +65,7 @@ class ServerConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a place, or be turned away."""
         if not self._is_admitted(transport):
-            self._out.write(busy(self._hall.date))
+            self._out.write(busy(self._shared.date))
             self._close()
 
     def _is_admitted(self, transport: asyncio.BaseTransport) -> bool:
@@ -73,21 +73,21 @@ class ServerConnection(asyncio.Protocol):
         self._use(cast("asyncio.Transport", transport))  # uvloop's is no subclass
         limit_unsent(transport)
         peer: object = transport.get_extra_info("peername")
-        self._hall.enter(self)
+        self._shared.enter(self)
         # A Unix socket has no address, and is its owner's alone.
         address = normal_address(str(cast("Any", peer)[0])) if isinstance(peer, tuple) else None
-        return self._stay.begin(address)
+        return self._state.begin(address)
 
     def _use(self, transport: asyncio.Transport) -> None:
         """Read from a transport, and write to it."""
         self._transport = transport
         self._in, self._out = ClientInput(transport), ClientOutput(transport)
         self._reader = self._in.reader
-        self._answerer = Answerer(self, self._hall, self._stay, self._out)
+        self._answerer = Answerer(self, self._shared, self._state, self._out)
 
     def data_received(self, data: bytes) -> None:
         """Read on, or keep what has come for later."""
-        phase = self._stay.phase
+        phase = self._state.phase
         if phase is Phase.DRAIN:
             self._discarded += len(data)
             if self._discarded > MAX_DISCARDED_BYTES:
@@ -104,42 +104,42 @@ class ServerConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel what was for this client alone, and leave when it has ended."""
         self._give_up()
-        self._stay.end()
-        self._hall.unread.remove(self)
-        self._hall.unfinished.remove(self)
+        self._state.end()
+        self._shared.unread.remove(self)
+        self._shared.unfinished.remove(self)
         task = self._answerer.task
         if task is None:
-            self._hall.leave(self)
+            self._shared.leave(self)
         else:
-            task.add_done_callback(lambda _: self._hall.leave(self))
+            task.add_done_callback(lambda _: self._shared.leave(self))
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""
         self._out.hold()
-        self._stay.await_reading()
-        self._hall.unread.add(self, self._out.held_bytes)
+        self._state.await_reading()
+        self._shared.unread.add(self, self._out.held_bytes)
 
     def resume_writing(self) -> None:
         """Go on where the client has read."""
-        self._hall.unread.remove(self)
-        self._stay.enter(self._stay.phase)
+        self._shared.unread.remove(self)
+        self._state.enter(self._state.phase)
         self._out.resume()
         self._go_on()
 
-    # -- what the hall asks for
+    # -- what the shared asks for
 
     @property
     def deadline(self) -> float:
         """Return until when its phase may last, on the loop's clock."""
-        return self._stay.deadline
+        return self._state.deadline
 
     def expire(self) -> None:
         """End the phase whose time is over."""
         if self._out.is_stuck and self._out.has_moved():
-            self._stay.await_reading()
-        elif self._out.is_stuck or self._stay.phase not in _BEFORE_ANSWER:
+            self._state.await_reading()
+        elif self._out.is_stuck or self._state.phase not in _BEFORE_ANSWER:
             self.abort()
-        elif self._stay.phase is Phase.BODY:
+        elif self._state.phase is Phase.BODY:
             self._end_here()
             self._answerer.answer(Refused(Reason.FRAME_TOO_SLOW))
         else:
@@ -147,28 +147,28 @@ class ServerConnection(asyncio.Protocol):
 
     def stop(self) -> None:
         """Finish the request that is being sent or answered, and close."""
-        if self._stay.phase in (Phase.BODY, Phase.ANSWER):
+        if self._state.phase in (Phase.BODY, Phase.ANSWER):
             self._answerer.closes = True
-        elif self._stay.phase in _BEFORE_ANSWER:
+        elif self._state.phase in _BEFORE_ANSWER:
             self._close()
 
     def give_way(self) -> None:
         """Close at once, for a different connection."""
-        self._stay.end()
+        self._state.end()
         self.abort()
 
     def abort(self) -> None:
         """Close at once, whatever is left to write."""
-        self._stay.enter(Phase.CLOSING)
+        self._state.enter(Phase.CLOSING)
         self._transport.abort()
 
     def make_room(self) -> None:
         """Give up what the client is sending, and what it sent ahead."""
-        if self._stay.phase is Phase.BODY:
+        if self._state.phase is Phase.BODY:
             self._end_here()
             self._answerer.answer(no_room())
-        elif self._stay.phase in _BEFORE_ANSWER:
-            self._refuse(busy(self._hall.date))
+        elif self._state.phase in _BEFORE_ANSWER:
+            self._refuse(busy(self._shared.date))
         else:
             self.abort()
 
@@ -177,28 +177,28 @@ class ServerConnection(asyncio.Protocol):
     @property
     def _is_waiting(self) -> bool:
         """Return whether no further request is taken now."""
-        return self._stay.phase is Phase.ANSWER or self._out.is_stuck or self._awaits_turn
+        return self._state.phase is Phase.ANSWER or self._out.is_stuck or self._awaits_turn
 
     def _advance(self) -> None:
         """Take requests while there are whole ones and the client reads its answers, a few at a time."""
-        taken, stay = 0, self._stay
+        taken, state = 0, self._state
         try:
-            while stay.phase in _BEFORE_ANSWER and not self._out.is_stuck:
-                if not (self._take_body() if stay.phase is Phase.BODY else self._take_head()):
+            while state.phase in _BEFORE_ANSWER and not self._out.is_stuck:
+                if not (self._take_body() if state.phase is Phase.BODY else self._take_head()):
                     break
                 taken += 1
                 if taken >= _MAX_IN_A_ROW and self._reader.unread_bytes:
                     self._await_turn()
                     break
         except BadRequest as error:
-            self._refuse(bad_request(error, self._hall.date))
+            self._refuse(bad_request(error, self._shared.date))
         if self._in.is_paused and not self._is_waiting:
             self._in.read_on()
 
     def _go_on(self) -> None:
         """Take what has come: at once if there is time, or when it is this connection's turn."""
-        turns = self._hall.turns
-        if turns.has_time() or (self._stay.phase in _AT_REST and self._reader.begins_with(_PROMPT)):
+        turns = self._shared.turns
+        if turns.has_time() or (self._state.phase in _AT_REST and self._reader.begins_with(_PROMPT)):
             self._advance()
         elif self._reader.unread_bytes and not self._is_waiting:
             self._queue()
@@ -206,16 +206,16 @@ class ServerConnection(asyncio.Protocol):
 
     def _queue(self) -> None:
         """Wait for a turn, unless that would take too long for a new request."""
-        if self._stay.phase in _AT_REST:
-            if self._hall.turns.is_late:
-                self._refuse(busy(self._hall.date))
+        if self._state.phase in _AT_REST:
+            if self._shared.turns.is_late:
+                self._refuse(busy(self._shared.date))
                 return
-            self._stay.enter(Phase.HEAD)  # it is not idle
+            self._state.enter(Phase.HEAD)  # it is not idle
         self._await_turn()
 
     def _await_turn(self) -> None:
         self._awaits_turn = True
-        self._hall.turns.wait(self)
+        self._shared.turns.wait(self)
 
     def take_turn(self) -> None:
         """Take a few requests."""
@@ -230,31 +230,31 @@ class ServerConnection(asyncio.Protocol):
             if self._is_waiting:
                 self._in.hold_back()
             self._is_holding = True
-            self._hall.unfinished.add(self, held)
+            self._shared.unfinished.add(self, held)
         elif self._is_holding:
             self._is_holding = False
-            self._hall.unfinished.remove(self)
-        if self._hall.held.is_full:
-            self._hall.held.release()
+            self._shared.unfinished.remove(self)
+        if self._shared.held.is_full:
+            self._shared.held.release()
 
     def _take_head(self) -> bool:
         """Take a head, and its message if that has come; return whether there was a whole head."""
         parsed = self._reader.read_head()
         if parsed is None:
-            if self._stay.phase in _AT_REST and self._reader.unread_bytes:
-                self._stay.enter(Phase.HEAD)
+            if self._state.phase in _AT_REST and self._reader.unread_bytes:
+                self._state.enter(Phase.HEAD)
             return False
-        head, hall = parsed.head, self._hall
-        if not self._stay.is_usual or hall.addresses.has_proxies:
-            self._client = hall.client_of(head, self._stay.address)
-            if not self._stay.is_served(head.path) or not hall.admission.count(self._client):
+        head, shared = parsed.head, self._shared
+        if not self._state.is_usual or shared.addresses.has_proxies:
+            self._client = shared.client_of(head, self._state.address)
+            if not self._state.is_served(head.path) or not shared.admission.count(self._client):
                 self._client = None
-                self._refuse(busy(hall.date))
+                self._refuse(busy(shared.date))
                 return True
-        handling = self._answerer.take(head, closes=not parsed.keeps_alive or hall.is_stopping)
+        handling = self._answerer.take(head, closes=not parsed.keeps_alive or shared.is_stopping)
         if handling.takes_message:
             if not self._take_body():
-                self._stay.enter(Phase.BODY)
+                self._state.enter(Phase.BODY)
                 if parsed.expects_continue and not self._reader.has_begun_body:
                     self._out.write(CONTINUE)
             return True
@@ -271,7 +271,7 @@ class ServerConnection(asyncio.Protocol):
         if body is OVERSIZE:
             self._end_here()
         elif len(body) >= COUNTED_BYTES:
-            counted = self._hall.workload.take(body)
+            counted = self._shared.workload.take(body)
             if counted is None:
                 self._answerer.answer(no_room())
                 return True
@@ -288,12 +288,12 @@ class ServerConnection(asyncio.Protocol):
     def answered(self, *, is_whole: bool) -> None:
         """Go on with the next request, or to the end."""
         if self._client is not None:
-            self._hall.admission.discount(self._client)
+            self._shared.admission.discount(self._client)
             self._client = None
         if self._counted:
-            self._hall.workload.give_back(self._counted)
+            self._shared.workload.give_back(self._counted)
             self._counted = 0
-        if self._stay.phase is not Phase.ANSWER:
+        if self._state.phase is not Phase.ANSWER:
             return  # the client has left
         if not is_whole:
             self.abort()
@@ -302,7 +302,7 @@ class ServerConnection(asyncio.Protocol):
         elif self._answerer.closes:
             self._close()
         else:
-            self._stay.enter(Phase.IDLE)
+            self._state.enter(Phase.IDLE)
 
     def take_next(self) -> None:
         """Take the next request when it is this connection's turn, if one has come."""
@@ -319,18 +319,18 @@ class ServerConnection(asyncio.Protocol):
     def _drain(self) -> None:
         """Discard what still comes for a while, so that the client gets to read its answer."""
         self._reader.clear()
-        self._stay.enter(Phase.DRAIN)
+        self._state.enter(Phase.DRAIN)
         if self._transport.can_write_eof():
             self._transport.write_eof()
 
     def _close(self) -> None:
         """Close once everything is written."""
-        self._stay.enter(Phase.CLOSING)
+        self._state.enter(Phase.CLOSING)
         self._transport.close()
 
     def _give_up(self) -> None:
         """Take notice that the client has left."""
-        has_begun_body = self._stay.phase is Phase.BODY and self._reader.has_begun_body
-        self._stay.enter(Phase.CLOSING)
+        has_begun_body = self._state.phase is Phase.BODY and self._reader.has_begun_body
+        self._state.enter(Phase.CLOSING)
         self._reader.clear()
         self._answerer.cancel(has_begun_body=has_begun_body)

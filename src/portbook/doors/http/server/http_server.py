@@ -13,8 +13,8 @@ from portbook.doors.http.router import Router
 from portbook.doors.http.server.admission import ConnectionLimits
 from portbook.doors.http.server.connection import ServerConnection
 from portbook.doors.http.server.deadlines import Deadlines
-from portbook.doors.http.server.hall import Hall
 from portbook.doors.http.server.listeners import with_descriptors
+from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses
 from portbook.doors.http.server.tls_connection import TlsConnection
 
@@ -53,44 +53,46 @@ class HttpServer:
         self._options = options or ServerOptions()
         self._on_stop = on_stop
         self._stopping = asyncio.Event()
-        self._hall: Hall | None = None
+        self._shared: OpenConnections | None = None
 
     @property
     def connections(self) -> int:
         """Return how many connections are open."""
-        return 0 if self._hall is None else len(self._hall)
+        return 0 if self._shared is None else len(self._shared)
 
     async def serve(self) -> None:
         """Answer requests until stopped, then finish those in flight."""
         options = self._options
-        self._hall = hall = Hall(
+        self._shared = shared = OpenConnections(
             self._router,
             with_descriptors(options.limits),
             options.deadlines,
             PeerAddresses(options.trusted_proxies),
         )
-        servers = [await self._listen(listener, hall) for listener in self._listeners]
+        servers = [await self._listen(listener, shared) for listener in self._listeners]
         try:
             await self._stopping.wait()
         finally:
             for server in servers:
                 server.close()
-            hall.stop()
+            shared.stop()
             self._on_stop()
-            await hall.emptied(options.grace_s)
+            await shared.emptied(options.grace_s)
 
     def stop(self) -> None:
         """Take no more connections and finish requests in flight."""
         self._stopping.set()
 
-    async def _listen(self, listener: socket.socket, hall: Hall) -> asyncio.Server:
+    async def _listen(self, listener: socket.socket, shared: OpenConnections) -> asyncio.Server:
         loop, tls = asyncio.get_running_loop(), self._options.tls
 
         def connect() -> ServerConnection:
-            return ServerConnection(hall)
+            return ServerConnection(shared)
 
         if listener.family == socket.AF_UNIX:
             return await loop.create_unix_server(connect, sock=listener, backlog=_BACKLOG)
         if tls is not None:
-            return await loop.create_server(lambda: TlsConnection(hall, tls), sock=listener, backlog=_BACKLOG)
+            return await loop.create_server(
+                lambda: TlsConnection(shared, tls), sock=listener, backlog=_BACKLOG
+            )
         return await loop.create_server(connect, sock=listener, backlog=_BACKLOG)

@@ -17,10 +17,6 @@ _FORWARDED: Final = b"x-forwarded-for"
 _MAX_HOPS: Final = 16
 
 
-# Whoever has one address of IPv6 has all that begin with the same 64 bits (RFC 6177).
-_OF_ONE_HOUSE: Final = 64
-
-
 class BadProxy(ValueError):
     """An entry of the trusted proxies that is neither an address nor a network."""
 
@@ -30,7 +26,7 @@ class BadForwarding(ValueError):
 
 
 class PeerAddresses:
-    """Which addresses are counted, and which speak for further ones."""
+    """Which addresses speak for further ones."""
 
     def __init__(self, trusted_proxies: Sequence[str] = ()) -> None:
         """Trust these proxies, addresses or networks, to say who their client is.
@@ -41,8 +37,6 @@ class PeerAddresses:
         self.has_proxies = bool(self._trusted)
         """Whether anybody speaks for further addresses."""
         self.is_trusted = lru_cache(maxsize=1024)(self._is_trusted)
-        self.counted_as = lru_cache(maxsize=1024)(self._counted_as)
-        """Return whose connections those of an address count among; None for loopback and trusted proxies."""
 
     def client_of(self, head: RequestHead, peer: str) -> str | None:
         """Return the client that a trusted proxy speaks for; None if the peer is the client itself.
@@ -65,14 +59,6 @@ class PeerAddresses:
             if not self.is_trusted(client):
                 break
         return client
-
-    def _counted_as(self, address: str) -> str | None:
-        found = ip_address(address)
-        if found.is_loopback or self.is_trusted(address):
-            return None
-        if isinstance(found, IPv6Address):
-            return str(ip_network((found, _OF_ONE_HOUSE), strict=False))
-        return address
 
     def _is_trusted(self, address: str) -> bool:
         if not self._trusted:

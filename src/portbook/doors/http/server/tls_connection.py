@@ -12,7 +12,7 @@ from typing import Final
 
 from portbook.doors.http.server.connection import ServerConnection
 from portbook.doors.http.server.deadlines import Phase
-from portbook.doors.http.server.hall import Hall
+from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.executors.eager_task import start_now
 
 __all__ = ["TlsConnection"]
@@ -23,8 +23,8 @@ _TASK: Final = "portbook-handshake"
 class TlsConnection(ServerConnection):
     """One connection over TLS."""
 
-    def __init__(self, hall: Hall, context: SSLContext) -> None:
-        super().__init__(hall)
+    def __init__(self, shared: OpenConnections, context: SSLContext) -> None:
+        super().__init__(shared)
         self._context = context
         self._securing: asyncio.Task[None] | None = None
         self._is_secure = False
@@ -47,7 +47,7 @@ class TlsConnection(ServerConnection):
             self._early += data
 
     async def _secure(self) -> None:
-        plain, seconds = self._transport, self._hall.deadlines.head_s
+        plain, seconds = self._transport, self._shared.deadlines.head_s
         loop = asyncio.get_running_loop()
         try:
             transport = await loop.start_tls(
@@ -55,13 +55,13 @@ class TlsConnection(ServerConnection):
             )
         except OSError:  # the client left, took too long, or does not speak TLS
             transport = None
-        if transport is None or plain.is_closing() or self._stay.phase is Phase.CLOSING:
+        if transport is None or plain.is_closing() or self._state.phase is Phase.CLOSING:
             plain.abort()
             self.connection_lost(None)  # nobody else says so of a connection without its handshake
             return
         self._use(transport)
         self._is_secure = True
-        self._stay.enter(Phase.FIRST_BYTE)
+        self._state.enter(Phase.FIRST_BYTE)
         if self._early:
             early, self._early = self._early, b""
             super().data_received(early)

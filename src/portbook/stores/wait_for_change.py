@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Version
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import Version
 
 __all__ = ["POLL_S", "StoreWatch"]
 

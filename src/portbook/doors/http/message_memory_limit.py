@@ -10,7 +10,7 @@ from typing import Final
 
 from portbook.errors import Reason, Refused
 
-__all__ = ["COUNTED_BYTES", "UNFINISHED_BYTES", "WORKLOAD_BYTES", "Workload", "no_room"]
+__all__ = ["COUNTED_BYTES", "UNFINISHED_BYTES", "WORKLOAD_BYTES", "MessageMemoryLimit", "no_room"]
 
 # What messages may take together that are being answered, as values, and those that have not come whole.
 WORKLOAD_BYTES: Final = 268_435_456
@@ -28,7 +28,7 @@ def no_room() -> Refused:
     return Refused(Reason.TOO_MANY_IN_FLIGHT, details={"retry_after_s": 1})
 
 
-class Workload:
+class MessageMemoryLimit:
     """How much memory the messages take that are being answered."""
 
     def __init__(self, most_bytes: int) -> None:

@@ -1,31 +1,28 @@
-"""What the connections of one server share: the routes, the clock, the limits, and who is here."""
+"""`OpenConnections`: the connections of one server, and what they share: routes, clock, limits, one timer."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
+from portbook.doors.http.message_memory_limit import MessageMemoryLimit
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.router import Router
 from portbook.doors.http.server.admission import Admission, ConnectionLimits
-from portbook.doors.http.server.backlog import Backlog
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.deadlines import Deadlines
 from portbook.doors.http.server.held_replies import HeldReplies
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
 from portbook.doors.http.server.response_writer import date_line
+from portbook.doors.http.server.shared_byte_limit import SharedByteLimit
 from portbook.doors.http.server.turns import Turns
-from portbook.doors.http.workload import Workload
 
-__all__ = ["Guest", "Hall"]
-
-# What a connection of the reserve serves: health checks, and what operators use.
-_RESERVED: Final = ("/health", "/livez", "/readyz", "/approvals")
+__all__ = ["OpenConnection", "OpenConnections"]
 
 
-class Guest(Protocol):
+class OpenConnection(Protocol):
     """An open connection."""
 
     @property
@@ -50,7 +47,7 @@ class Guest(Protocol):
         ...
 
 
-class Hall:
+class OpenConnections:
     """The open connections of one server, under one timer."""
 
     def __init__(
@@ -72,13 +69,15 @@ class Hall:
         self._clock = clock
         self.held = HeldReplies()
         self.turns = Turns()
-        self.unread: Backlog[Guest] = Backlog(limits.unread_bytes, lambda guest: guest.abort())
+        self.unread = SharedByteLimit[OpenConnection](limits.unread_bytes, lambda one: one.abort())
         """What clients have not read yet."""
-        self.unfinished: Backlog[Guest] = Backlog(limits.unfinished_bytes, lambda guest: guest.make_room())
+        self.unfinished = SharedByteLimit[OpenConnection](
+            limits.unfinished_bytes, lambda one: one.make_room()
+        )
         """What has come and is no whole message yet, or has to wait."""
-        self.workload = Workload(limits.workload_bytes)
+        self.workload = MessageMemoryLimit(limits.workload_bytes)
         self._loop = asyncio.get_running_loop()
-        self._guests: set[Guest] = set()
+        self._open: set[OpenConnection] = set()
         self._empty = asyncio.Event()
         self._empty.set()
         self._timer: asyncio.TimerHandle | None = None
@@ -86,29 +85,25 @@ class Hall:
 
     def __len__(self) -> int:
         """Return how many connections are open."""
-        return len(self._guests)
+        return len(self._open)
 
     def _look_at_the_time(self) -> None:
         self.now = self._loop.time()
         """The time on the loop's clock, as of the last sweep: deadlines need it no better."""
         self.date = date_line(self._clock())
 
-    def enter(self, guest: Guest) -> None:
+    def enter(self, connection: OpenConnection) -> None:
         """Take a connection under the timer."""
-        self._guests.add(guest)
+        self._open.add(connection)
         self._empty.clear()
         if self._timer is None:
             self._sweep()
 
-    def leave(self, guest: Guest) -> None:
+    def leave(self, connection: OpenConnection) -> None:
         """Let a connection go."""
-        self._guests.discard(guest)
-        if not self._guests:
+        self._open.discard(connection)
+        if not self._open:
             self._empty.set()
-
-    def is_reserved(self, path: str) -> bool:
-        """Return whether a connection of the reserve serves a path."""
-        return path.startswith(_RESERVED)
 
     def client_of(self, head: RequestHead, address: str | None) -> str | None:
         """Return the client behind a trusted proxy at `address`; None if there is none.
@@ -125,8 +120,8 @@ class Hall:
     def stop(self) -> None:
         """Close every connection, after the request that it is answering."""
         self.is_stopping = True
-        for guest in tuple(self._guests):
-            guest.stop()
+        for connection in tuple(self._open):
+            connection.stop()
 
     async def emptied(self, seconds: float) -> None:
         """Return when no connection is open; after `seconds`, those that are left are closed at once."""
@@ -134,14 +129,14 @@ class Hall:
             async with asyncio.timeout(seconds):
                 await self._empty.wait()
         except TimeoutError:
-            for guest in tuple(self._guests):
-                guest.abort()
+            for connection in tuple(self._open):
+                connection.abort()
             await self._empty.wait()
 
     def _sweep(self) -> None:
         """End every phase whose time is over, and look again soon while a connection is open."""
         self._look_at_the_time()
         now = self.now
-        for guest in [each for each in self._guests if each.deadline <= now]:
-            guest.expire()
-        self._timer = self._loop.call_later(self.deadlines.sweep_s, self._sweep) if self._guests else None
+        for connection in [each for each in self._open if each.deadline <= now]:
+            connection.expire()
+        self._timer = self._loop.call_later(self.deadlines.sweep_s, self._sweep) if self._open else None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from portbook import NotFound, ToolError
-from portbook.tools.stated_error import BadStatement, StatedError, stated_error
+from portbook.tools.tool_error_text import BadStatement, StatedError, stated_error
 
 
 class Coded(Exception):

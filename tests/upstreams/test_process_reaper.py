@@ -1,4 +1,4 @@
-"""The keeper: the server ends with its lifeline, and so does all that it has started."""
+"""The reaper: the server ends with its lifeline, and so does all that it has started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.upstreams import keeper
+from portbook.upstreams import process_reaper
 
 HANGING = """
 import signal, time
@@ -19,7 +19,7 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print('up', flush=True)
 time.sleep(99)
 """
-# The keeper ends everything with the server, so the server stays until the process that left it has spoken.
+# The reaper ends everything with the server, so the server stays until the process that left it has spoken.
 LEAVING = """
 import os, sys
 reading, writing = os.pipe()
@@ -35,7 +35,7 @@ os.write(writing, b'.')
 def start(*command: str, tasks: int = 0) -> tuple[subprocess.Popen[bytes], int]:
     reading, writing = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", keeper.__file__, str(reading), str(tasks), *command],
+        [sys.executable, "-I", "-S", process_reaper.__file__, str(reading), str(tasks), *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.PIPE,
@@ -51,7 +51,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize(("code", "status"), [("pass", 0), ("raise SystemExit(7)", 7)])
-def test_the_status_of_the_server_is_the_keepers(code: str, status: int) -> None:
+def test_the_status_of_the_server_is_the_reapers(code: str, status: int) -> None:
     process, lifeline = start(sys.executable, "-c", code)
     assert finish(process)[0] == status
     os.close(lifeline)
@@ -85,7 +85,7 @@ def test_a_process_that_left_its_group_and_lost_its_parent_is_found() -> None:
     assert not Path(f"/proc/{orphan}").is_dir()
 
 
-def test_the_keeper_ends_when_it_is_told_to() -> None:
+def test_the_reaper_ends_when_it_is_told_to() -> None:
     process, lifeline = start(sys.executable, "-c", "import time; print('up', flush=True); time.sleep(99)")
     assert process.stdout is not None
     process.stdout.readline()

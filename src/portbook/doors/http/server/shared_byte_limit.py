@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-__all__ = ["Backlog"]
+__all__ = ["SharedByteLimit"]
 
 T = TypeVar("T")
 
 
-class Backlog(Generic[T]):
+class SharedByteLimit(Generic[T]):
     """The connections for which much is held, the one that has been waiting longest first."""
 
     def __init__(self, most_bytes: int, end: Callable[[T], None]) -> None:

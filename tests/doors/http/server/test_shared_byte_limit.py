@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.doors.http.server.backlog import Backlog
+from portbook.doors.http.server.shared_byte_limit import SharedByteLimit
 
 
 class Connection:
@@ -14,7 +14,7 @@ class Connection:
 
 
 def test_the_connection_that_waits_longest_is_closed_for_the_next() -> None:
-    backlog = Backlog[Connection](100, Connection.abort)
+    backlog = SharedByteLimit[Connection](100, Connection.abort)
     first, second, third = Connection(), Connection(), Connection()
     backlog.add(first, 60)
     backlog.add(second, 40)
@@ -24,7 +24,7 @@ def test_the_connection_that_waits_longest_is_closed_for_the_next() -> None:
 
 
 def test_what_was_read_counts_no_longer() -> None:
-    backlog = Backlog[Connection](100, Connection.abort)
+    backlog = SharedByteLimit[Connection](100, Connection.abort)
     first, second = Connection(), Connection()
     backlog.add(first, 60)
     backlog.remove(first)
@@ -35,7 +35,7 @@ def test_what_was_read_counts_no_longer() -> None:
 
 
 def test_one_answer_may_be_larger_than_all_may_be_together() -> None:
-    backlog = Backlog[Connection](100, Connection.abort)
+    backlog = SharedByteLimit[Connection](100, Connection.abort)
     alone = Connection()
     backlog.add(alone, 1000)
     assert alone.is_open

@@ -7,15 +7,17 @@ import json
 import os
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from portbook.access.caller_names import problem_of_caller_name
 from portbook.access.callers import AllowedKey, digest_of_key
 from portbook.clock import Clock
 from portbook.globs import problem_of
 from portbook.stores.connection_types import Connection
-from portbook.stores.sqlite import Store, Version
 from portbook.text.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
 
 __all__ = ["BadKeyRequest", "KeptKey", "Keys", "NewKey"]
 
@@ -51,13 +53,12 @@ class NewKey(NamedTuple):
 class Keys:
     """The keys of a store."""
 
-    def __init__(self, store: Store, clock: Clock, *, draw: Callable[[int], bytes] = os.urandom) -> None:
+    def __init__(self, store: StorePort, clock: Clock, *, draw: Callable[[int], bytes] = os.urandom) -> None:
         """Keep keys in `store`; `draw` returns random bytes."""
         self._store = store
         self._clock = clock
         self._draw = draw
-        self._version: Version | None = None
-        self._configured: tuple[AllowedKey, ...] | None = None
+        self._watched = store.watched(_configured, None)
 
     def allowed(self) -> tuple[AllowedKey, ...]:
         """Return the keys that are valid now, whichever process created or revoked them.
@@ -73,11 +74,7 @@ class Keys:
 
         Raises `StoreError` where the store cannot be read.
         """
-        version = self._store.version()
-        if version != self._version:
-            self._configured = self._store.read(_configured, None)
-            self._version = version
-        return self._configured
+        return self._watched()
 
     def kept(self) -> list[KeptKey]:
         """Return all keys, revoked ones too, in the order of their creation.

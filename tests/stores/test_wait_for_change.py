@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Version
-from portbook.stores.watch import StoreWatch
+from portbook.stores.store_port import Version
+from portbook.stores.wait_for_change import StoreWatch
 
 LONG_S = 60.0
 
