@@ -31,7 +31,7 @@ class ClientRequests:
     ) -> None:
         """Write with `notifications`; `emit` sends what belongs to no call.
 
-        Ids begin with what `node` returns, the name of this process, where answers may come to a different one.
+        Ids begin with the name of this process, which `node` returns, where any may get the answer.
         """
         self._notifications = notifications
         self._emit = emit

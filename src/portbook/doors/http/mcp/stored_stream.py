@@ -66,9 +66,8 @@ class StoredStream:
         spoke = loop.time()
         while may_read():
             turn = self._node.store_bell.turn
-            is_alive = await self._node.lives(
-                found.row.node
-            )  # before the look: what it wrote last is then seen
+            # Before the look, so that what a node wrote last is seen.
+            is_alive = await self._node.lives(found.row.node)
             found = await self._rows.after(self._session, self._name, at)
             if found is None or found.row.reader != mine:
                 return
