@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support import sdks
 from support.nodes import NodeClient, Nodes, nodes_of, text_of
+from support.portbook_process import environment
+from support.round_robin_proxy import round_robin
 from support.running_processes import wait_until
 
 # Each kind of store, as settings have it.
@@ -43,12 +49,13 @@ def test_a_stream_is_resumed_at_a_node_that_did_not_begin_it(nodes: Nodes, gate:
     first.until(lambda: first.told(PROGRESS))
     first.leave()
     second = client.listen(1, first.last_id)
+    second.until(lambda: second.status == 200)
     third = client.listen(2, first.last_id)  # the latest reader is the only one
+    second.ended()
     gate.touch()
     answer = third.ended().answer()
     assert text_of(answer) == f"done by {nodes.pid(0)}"
     assert [each["params"]["progress"] for each in third.told(PROGRESS)] == [2]
-    second.ended()
     assert second.messages == []
     again = client.listen(1, first.last_id).ended()  # after its end, too
     assert again.answer() == answer
@@ -189,8 +196,7 @@ def test_a_task_is_known_at_every_node(nodes: Nodes, gate: Path, revision: str) 
     else:
         told = client.ask(2, "tasks/get", task)
         assert told["result"]["result"]["content"][0]["text"] == f"done by {nodes.pid(0)}"
-    missing = client.ask(1, "tasks/get", {"taskId": "0" * 32})
-    assert missing["error"]["data"]["reason"] == "UNKNOWN_TASK"
+    assert _reason(client.ask(1, "tasks/get", {"taskId": "0" * 32})) == "UNKNOWN_TASK"
 
 
 @pytest.mark.covers("design.nodes.tasks")
@@ -240,6 +246,37 @@ def test_a_session_that_ended_at_one_node_has_ended_at_all(nodes: Nodes, gate: P
         wait_until(lambda node=node: is_refused(node))
 
 
+@pytest.mark.covers("design.nodes.clients")
+@pytest.mark.timeout(300)
+def test_an_official_client_completes_a_session_over_all_nodes(nodes: Nodes) -> None:
+    try:
+        python = sdks.python_sdk()
+    except sdks.Unavailable as unavailable:
+        if os.environ.get("CI"):
+            pytest.fail(str(unavailable))
+        pytest.skip(str(unavailable))
+    with round_robin([server.url for server in nodes.servers]) as (url, went):
+        done = subprocess.run(
+            [str(python), str(sdks.HERE / "python_any_node_client.py")],
+            input=json.dumps({"url": f"{url}/mcp", "modes": ["legacy", "auto"]}),
+            capture_output=True,
+            text=True,
+            env=environment(),
+            timeout=240,
+        )
+    assert done.returncode == 0, done.stderr
+    assert set(went) == {0, 1, 2}
+    for mode, seen in json.loads(done.stdout).items():
+        assert seen["version"] == {"legacy": "2025-11-25", "auto": "2026-07-28"}[mode]
+        assert seen["answerers"] == sorted(str(nodes.pid(node)) for node in range(3))
+        assert seen["elicitation"] == ["Ada"] * 3
+        assert seen["sampling"] == ["Paris"] * 3
+        assert seen["progress"] == [1, 2, 3]
+        if mode == "legacy":
+            assert seen["resumed"] == ["still there"] * 3
+            assert seen["updates"] == ["node://thing"] * 3
+
+
 @pytest.mark.covers("design.nodes.plain_calls")
 def test_a_plain_call_writes_nothing_to_the_store(nodes: Nodes) -> None:
     client = NodeClient(nodes)
@@ -262,6 +299,10 @@ def test_a_plain_call_writes_nothing_to_the_store(nodes: Nodes) -> None:
     pytest.fail("each call wrote to the store")
 
 
+def _reason(answer: Any) -> str:
+    return answer["error"]["data"]["reason"]
+
+
 @pytest.mark.covers("design.nodes.unknown")
 def test_what_a_killed_node_ran_is_unknown_at_the_others(
     nodes: Nodes, gate: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
@@ -280,13 +321,14 @@ def test_what_a_killed_node_ran_is_unknown_at_the_others(
         pair.servers[0].process.send_signal(signal.SIGKILL)
         pair.servers[0].process.wait(30)
         # A stream that is resumed ends with it, whether it was resumed before or after.
-        for stream in (waiting, client.listen(1, running.last_id), client.listen(1, asking.last_id)):
-            assert stream.ended().answer()["error"]["data"]["reason"] == "OUTCOME_UNKNOWN"
-        assert result.answer()["error"]["data"]["reason"] == "OUTCOME_UNKNOWN"
+        assert _reason(waiting.ended().answer()) == "OUTCOME_UNKNOWN"
+        for last in (running.last_id, asking.last_id):
+            assert _reason(client.listen(1, last).ended().answer()) == "OUTCOME_UNKNOWN"
+        assert _reason(result.answer()) == "OUTCOME_UNKNOWN"
         for each, task in ((client, tasks[0]), (later, tasks[1])):
             assert each.ask(1, "tasks/get", {"taskId": task})["result"]["status"] == "failed"
         told = later.ask(1, "tasks/get", {"taskId": tasks[1]})["result"]
-        assert told["error"]["data"]["reason"] == "OUTCOME_UNKNOWN"
+        assert _reason(told) == "OUTCOME_UNKNOWN"
         # An answer that comes too late answers nothing, and the session goes on.
         answer = {"action": "accept", "content": {"name": "Ada"}}
         assert client.send(1, {"id": question["id"], "result": answer}).status == 202

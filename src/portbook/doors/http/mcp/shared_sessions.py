@@ -122,6 +122,7 @@ class SharedSessions:
             if stored is not None:
                 live.send_reader_away(name)
                 stream = StoredStream(self._rows, self._node, live.digest, name, live.revision_name)
+                await stream.enter(stored.row)
                 return StreamPosition(stream, int(number))
             row = await self._rows.after(live.digest, OWN_STREAM, 0)
             if row is not None and row.row.reader:

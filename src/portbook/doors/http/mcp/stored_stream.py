@@ -40,11 +40,21 @@ class StoredStream:
         self._session = session
         self._name = name
         self._revision = revision
+        self._reader = os.urandom(8).hex()
 
     @property
     def is_read(self) -> bool:
         """Return False: a new reader takes the place of one that it may have."""
         return False
+
+    async def enter(self, row: StreamRow) -> None:
+        """Become its only reader, at all nodes; `row` is the stream's.
+
+        Raises `StoreError` where that cannot be written.
+        """
+        told = () if row.is_ended else (DraftMail(READ, self._name, self._session, row.node),)
+        await self._rows.read_by(self._session, self._name, self._reader, told)
+        self._node.wake()
 
     async def copy_to(
         self, write: Write, position: StreamPosition, may_read: Callable[[], bool] = lambda: True
@@ -56,20 +66,12 @@ class StoredStream:
             return  # the client resumes, and the store may be back by then
 
     async def _copy(self, write: Write, at: int, may_read: Callable[[], bool]) -> None:
-        mine, loop = os.urandom(8).hex(), asyncio.get_running_loop()
-        found = await self._rows.after(self._session, self._name, at)
-        if found is None:
-            return
-        told = DraftMail(READ, self._name, self._session, found.row.node)
-        await self._rows.read_by(self._session, self._name, mine, () if found.row.is_ended else (told,))
-        self._node.wake()
-        spoke = loop.time()
+        loop = asyncio.get_running_loop()
+        spoke, is_alive = loop.time(), True
         while may_read():
             turn = self._node.store_bell.turn
-            # Before the look, so that what a node wrote last is seen.
-            is_alive = await self._node.lives(found.row.node)
             found = await self._rows.after(self._session, self._name, at)
-            if found is None or found.row.reader != mine:
+            if found is None or found.row.reader != self._reader:
                 return
             for at, message in found.events:
                 await write(event(message.encode(), f"{self._name}-{at}"))
@@ -78,10 +80,15 @@ class StoredStream:
                 continue
             if found.row.is_ended:
                 return
-            if not is_alive:
+            if not is_alive:  # and what it wrote last was seen since that is known
                 await self._rows.end(self._session, self._name, self._lost(found.row), at)
                 continue
-            if not await self._node.store_bell.wait(turn, _LOOK_S) and loop.time() - spoke >= SILENCE_S:
+            is_alive = await self._node.lives(found.row.node)
+            if (
+                is_alive
+                and not await self._node.store_bell.wait(turn, _LOOK_S)
+                and loop.time() - spoke >= SILENCE_S
+            ):
                 await write(KEEP_ALIVE)
                 spoke = loop.time()
 
