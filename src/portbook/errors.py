@@ -760,7 +760,7 @@ REASONS: dict[Reason, Row] = {
         stage=Stage.EXECUTE,
         sentence=(
             "The process that ran the call has ended, so its outcome is unknown. "
-            "Check whether it had effects before you retry."
+            "Find out what it did before you retry."
         ),
         canonical=Canonical("INTERNAL_ERROR", reason="OUTCOME_UNKNOWN"),
         mcp=McpError(-32603, "Internal error"),

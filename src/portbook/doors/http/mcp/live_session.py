@@ -56,7 +56,7 @@ class LiveSession:
         """Whether a client reads its own stream where that is no stream of this node."""
         self.digest = ""
         """The digest of its id, by which other nodes speak of it."""
-        self.used = self.touched = 0.0
+        self.used = self.touched = self.looked = 0.0
         self.checked_until = float("-inf")
         """Until when it is known to be current, and the caller with `key` to be its own."""
         # Unique, so that event ids of an earlier process never match streams of this one.

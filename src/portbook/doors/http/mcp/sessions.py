@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -25,6 +25,7 @@ from portbook.protocol.session import Session
 
 if TYPE_CHECKING:
     from portbook.doors.http.mcp.shared_sessions import SharedSessions
+    from portbook.stores.mailbox import DraftMail
 
 __all__ = ["KeptSessions", "Sessions"]
 
@@ -32,6 +33,9 @@ __all__ = ["KeptSessions", "Sessions"]
 # as often it is marked in memory.
 _TOUCH_S: Final = 3600.0
 _LOOK_S: Final = 1.0
+
+# How often the row of a session is read where other nodes tell of what they change.
+_SHARED_LOOK_S: Final = 60.0
 
 # The form of a session id: anything else is refused without reading the store.
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -54,8 +58,8 @@ class KeptSessions(Protocol):
         """Store a new session."""
         ...
 
-    async def save(self, session_id: str, state: JSONObject) -> None:
-        """Store a session as it is now, unless it has ended."""
+    async def save(self, session_id: str, state: JSONObject, mail: Sequence[DraftMail] = ()) -> None:
+        """Store a session as it is now, unless it has ended, and send messages to other nodes."""
         ...
 
     def touch(self, session_id: str) -> None:
@@ -66,8 +70,12 @@ class KeptSessions(Protocol):
         """Return a stored session, None if there is none."""
         ...
 
-    async def forget(self, session_id: str) -> None:
-        """Delete a session."""
+    async def fetch(self, session_id: str) -> _StoredSession | None:
+        """Return what `load` returns, without waiting for a network in the event loop."""
+        ...
+
+    async def forget(self, session_id: str, mail: Sequence[DraftMail] = ()) -> None:
+        """Delete a session, and send messages to other nodes."""
         ...
 
     def version(self) -> object:
@@ -105,12 +113,15 @@ class Sessions:
         return self._made(secrets.token_urlsafe(32), arrival, self._bound(arrival.key), None)
 
     def find(self, session_id: str, arrival: Arrival) -> LiveSession | None:
-        """Return the session with this id, if it is the caller's: from memory, or from the store."""
+        """Return the session with this id, if it is the caller's: from memory, or from the store.
+
+        Where several nodes share a store, from memory alone: the rest is for `fetch`.
+        """
         live, now = self._live.find(session_id), self._tick()
         if live is not None and now < live.checked_until and live.key is arrival.key:
             return live  # nearly always: the same caller has used it a moment ago
         if live is None:
-            live = self._revived(session_id, arrival)
+            live = None if self._shared is not None else self._revived(session_id, arrival)
             if live is None:
                 return None
         elif not self._is_callers(live, arrival.key) or not self._is_current(live, now):
@@ -122,9 +133,25 @@ class Sessions:
         self._note_checked(live)
         return live
 
+    async def fetch(self, session_id: str, arrival: Arrival) -> LiveSession | None:
+        """Return the session with this id, if it is the caller's, from the store that several nodes share."""
+        if self._shared is None or not _NAME.fullmatch(session_id) or not self.is_known(arrival.key):
+            return None
+        if self._live.find(session_id) is None:
+            try:
+                kept = await self._kept.fetch(session_id)
+            except OSError as error:
+                self._complain(error)
+                return None
+            if self._live.find(session_id) is None:  # a request beside this one may have been quicker
+                self._revive(session_id, arrival, kept)
+        return self.find(session_id, arrival)
+
     def _note_checked(self, live: LiveSession) -> None:
         """Note until when a session need not be checked, nor marked as used, again."""
-        if live.is_kept and live.version == self._version:
+        if self._shared is not None:
+            live.checked_until = live.used + _LOOK_S
+        elif live.is_kept and live.version == self._version:
             live.checked_until = min(live.used, self._looked) + _LOOK_S
 
     def may_listen(self, live: LiveSession, key: str | None) -> bool:
@@ -166,28 +193,30 @@ class Sessions:
         if session.changes != live.saved and not live.is_over:
             live.saved = session.changes
             await self._write(live)
-            if self._shared is not None:
-                await self._shared.tell_changed(live)
 
     async def forget(self, live: LiveSession) -> None:
         """End a session, and delete it from the store."""
         self.end(live)
         try:
-            await self._kept.forget(live.id)
+            await self._kept.forget(live.id, () if self._shared is None else self._shared.says_ended(live))
         except OSError as error:
             self._complain(error)
-        if self._shared is not None:
-            await self._shared.tell_ended(live)
 
     def find_by_digest(self, digest: str) -> LiveSession | None:
         """Return the session in memory whose id has this digest."""
         return self._live.find_by_digest(digest)
 
-    def renew(self, live: LiveSession) -> None:
+    async def renew(self, live: LiveSession) -> None:
         """Take over what a different node has stored of a session; end it where it has ended."""
-        self._looked = float("-inf")
-        live.version = None
-        self._is_current(live, self._tick())
+        live.looked = self._tick()
+        if live.is_over or not live.is_kept or live.saving:
+            return
+        try:
+            kept = await self._kept.fetch(live.id)
+        except OSError as error:
+            self._complain(error)
+            return
+        self._take_over(live, kept)
 
     def close(self) -> None:
         """Disconnect every client; the sessions stay in the store."""
@@ -198,7 +227,9 @@ class Sessions:
         live.saving += 1
         try:
             if live.is_kept:
-                await self._kept.save(live.id, state)
+                await self._kept.save(
+                    live.id, state, () if self._shared is None else self._shared.says_changed(live)
+                )
             else:
                 await self._kept.begin(live.id, live.bound, state)
                 live.is_kept = True
@@ -215,6 +246,10 @@ class Sessions:
         except OSError as error:
             self._complain(error)
             return None
+        return self._revive(session_id, arrival, kept)
+
+    def _revive(self, session_id: str, arrival: Arrival, kept: _StoredSession | None) -> LiveSession | None:
+        """Bring a stored session into memory, if it is the caller's."""
         bound = self._bound(arrival.key)
         if kept is None or kept.bound != bound:
             return None
@@ -222,7 +257,8 @@ class Sessions:
         live.saved = live.connection.session.changes
         live.is_kept = True
         live.touched = float("-inf")
-        self._live.admit(live, self._tick())
+        live.looked = self._tick()
+        self._live.admit(live, live.looked)
         return live
 
     def _made(self, session_id: str, arrival: Arrival, bound: str, session: Session | None) -> LiveSession:
@@ -263,6 +299,12 @@ class Sessions:
 
     def _is_current(self, live: LiveSession, now: float) -> bool:
         """Return whether a session has not ended, after taking over changes by different processes."""
+        if self._shared is not None:
+            # Other nodes tell of what they change. Rows that were deleted for their age are looked for.
+            if live.is_kept and not live.is_over and now - live.looked >= _SHARED_LOOK_S:
+                live.looked = now
+                self._shared.start(self.renew(live))
+            return not live.is_over
         if live.is_over or not live.is_kept or live.saving:
             return not live.is_over
         try:
@@ -275,12 +317,15 @@ class Sessions:
         except OSError as error:
             self._complain(error)
             return True
+        live.version = version
+        return self._take_over(live, kept)
+
+    def _take_over(self, live: LiveSession, kept: _StoredSession | None) -> bool:
+        """Take over what is stored of a session; end it, and return False, where nothing is."""
         if kept is None:
             self.end(live)
             return False
-        live.version = version
-        session = live.connection.session
-        if session.changes == live.saved:
+        if live.connection.session.changes == live.saved:
             live.connection.adopt(kept.state)
         return True
 

@@ -6,8 +6,9 @@ open here heeds it at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, Protocol, cast
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol, cast
 
 from portbook.doors.http.mcp.last_event_id import STANDALONE
 from portbook.doors.http.mcp.live_session import LiveSession
@@ -39,7 +40,7 @@ class LocalSessions(Protocol):
         """Return the session whose id has this digest."""
         ...
 
-    def renew(self, live: LiveSession) -> None:
+    async def renew(self, live: LiveSession) -> None:
         """Take over what a different node has stored of a session."""
         ...
 
@@ -55,6 +56,7 @@ class SharedSessions:
         self._node = node
         self._rows = rows
         self._own = OwnStreams(rows, node)
+        self._running: set[asyncio.Task[None]] = set()
         self.copies = StreamCopies(rows, node)
         """The streams of this node that other nodes can read."""
 
@@ -69,7 +71,12 @@ class SharedSessions:
 
             self._node.on(kind, handle)
 
-        on(_CHANGED, lambda live, _: sessions.renew(live))
+        async def renew(mail: Mail) -> None:
+            live = sessions.find_by_digest(mail.session)
+            if live is not None:
+                await sessions.renew(live)
+
+        self._node.on(_CHANGED, renew)
         on(_ENDED, lambda live, _: sessions.end(live))
         on(ANSWER, lambda live, mail: live.connection.settle(_object_of(mail)))
         on(CANCEL, lambda live, mail: live.connection.cancel(cast("Key", parse(mail.body.encode()))))
@@ -90,13 +97,19 @@ class SharedSessions:
         """
         await self._rows.begin_own(live.digest)
 
-    async def tell_changed(self, live: LiveSession) -> None:
-        """Tell other nodes that the row of a session has changed."""
-        await self._node.tell(DraftMail(_CHANGED, session=live.digest))
+    def says_changed(self, live: LiveSession) -> tuple[DraftMail, ...]:
+        """Return what tells other nodes that the row of a session has changed."""
+        return (DraftMail(_CHANGED, session=live.digest),)
 
-    async def tell_ended(self, live: LiveSession) -> None:
-        """Tell other nodes that a session has ended."""
-        await self._node.tell(DraftMail(_ENDED, session=live.digest))
+    def says_ended(self, live: LiveSession) -> tuple[DraftMail, ...]:
+        """Return what tells other nodes that a session has ended."""
+        return (DraftMail(_ENDED, session=live.digest),)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` beside the requests."""
+        running = asyncio.get_running_loop().create_task(work)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
 
     async def position_after(self, live: LiveSession, last_event: str | None) -> StreamPosition:
         """Return where a client resumes that has read up to `last_event` (Last-Event-ID), at any node.
