@@ -24,9 +24,9 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
-from portbook.testing import inquiries, upstream, workbench
+from portbook.testing import base_client, inquiries, upstream
+from portbook.testing.base_client import BaseTestClient
 from portbook.testing.client import TestClient
-from portbook.testing.workbench import Workbench
 from portbook.tools.content import Content
 from portbook.tools.questions import Answered, Question, Sampled
 
@@ -391,7 +391,7 @@ _HANDED_OUT: Final = tuple(
 )
 
 # Aliases of types, and the modules that define them.
-_ALIASES: Final = {"Answers": inquiries, "Decided": workbench, "Upstream": upstream}
+_ALIASES: Final = {"Answers": inquiries, "Decided": base_client, "Upstream": upstream}
 
 # Classes whose methods have sections of their own, and methods that decorate.
 _SECTIONED: Final = ("Toolset", "Context", "TestClient")
@@ -477,7 +477,7 @@ def _bullet(member: str, each: Any) -> str:
 
 def _members(made: type) -> Iterator[tuple[str, Any]]:
     """Yield what a class has for its users, in the order of the code, what it inherits last."""
-    homes = [made, Workbench] if made is TestClient else [made]
+    homes = [made, BaseTestClient] if made is TestClient else [made]
     for name, each in (item for home in homes for item in vars(home).items()):
         is_function = isinstance(each, property | staticmethod | classmethod) or inspect.isfunction(each)
         if not name.startswith("_") and name not in ("as_json", "to_json") and is_function:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import settings
 
 from support import counts, leftover_processes
+from support.longest_first import begin_with_longest
+from support.processor_times import ProcessorTimes
 from support.soak import Soak
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate-golden", action="store_true", help="write the golden files anew")
     parser.addoption("--soak", type=int, metavar="SEED", help="run what has a long count, with that count")
     parser.addoption("--soak-report", metavar="FILE", help="write a line for each promise there, not here")
+    parser.addoption(
+        "--processor-times", action="store_true", help="say how much processor time each file took"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +46,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("quick" if seed is None else "soak")
     if seed is not None:
         config.pluginmanager.register(Soak(config.getoption("--soak-report")))
+    if config.getoption("--processor-times"):
+        config.pluginmanager.register(ProcessorTimes())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    begin_with_longest(items)
 
 
 def _let_children_be_interrupted() -> None:

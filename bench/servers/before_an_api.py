@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["main"]
+__all__ = ["TABLE", "main"]
 
-_TABLE = """
+TABLE = """
 [http.api]
 base_url = "{url}"
 [http.api.tools.echo]
@@ -38,7 +38,7 @@ def main() -> None:
     url = f"http://127.0.0.1:{port}"
     command = sys.argv[1:] or [sys.executable, str(here / "api_client.py"), url]
     with Path("portbook.toml").open("a") as settings:
-        settings.write(_TABLE.format(url=url))
+        settings.write(TABLE.format(url=url))
     os.execv(command[0], command)
 
 

@@ -28,7 +28,7 @@ from portbook.mcp.connection import McpConnection
 from portbook.mcp.connection_parts import Parts, Servers
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.outlet import Emit
+from portbook.mcp.messages_during_call import Emit
 from portbook.mcp.task_board import TaskBoard
 from portbook.mcp.unread_messages import unread
 from portbook.mcp.work import Cancel

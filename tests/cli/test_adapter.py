@@ -25,6 +25,7 @@ from portbook.cli import adapter
 from portbook.settings import SETTINGS
 from portbook.version import __version__
 from portbook.wire.message_size import MAX_FRAME_BYTES
+from support import forked_process
 from support.portbook_process import ROOT, TESTS, environment, records
 
 MCP = (sys.executable, "-m", "mcp")
@@ -74,7 +75,7 @@ def request(method: str, id: object = 1, **params: Any) -> bytes:
 def run(
     folder: Path, *arguments: str, stdin: bytes = b"", **extra: str
 ) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
+    return forked_process.run(
         [*MCP, *arguments],
         input=stdin,
         capture_output=True,
@@ -93,7 +94,7 @@ def results(folder: Path, *frames: bytes, **extra: str) -> list[Any]:
 @contextlib.contextmanager
 def running(folder: Path, *arguments: str, **extra: str) -> Iterator[subprocess.Popen[bytes]]:
     """The adapter, once it has said that it is ready."""
-    with subprocess.Popen(
+    with forked_process.ForkedProcess(
         [*MCP, *arguments],
         cwd=folder,
         env=variables(folder, **extra),
@@ -362,7 +363,7 @@ def test_a_folder_that_cannot_be_written_refuses_no_call(folder: Path) -> None:
 
 def test_what_cannot_be_recorded_refuses_no_call_whatever_the_settings_say(folder: Path) -> None:
     (folder / "portbook.toml").write_text('[audit]\non_failure = "refuse"\n')
-    done = subprocess.run(
+    done = forked_process.run(
         [*MCP, "--log-dir", "kept"],
         input=request("list_schemas") * 2,
         capture_output=True,
@@ -690,7 +691,7 @@ def test_a_schema_has_the_same_path_wherever_its_folder_was_set(tmp_path: Path) 
         (tmp_path / "schemas", ["--config", str(tmp_path / "file/portbook.toml")], {}),
     ]
     for cwd, options, extra in ways:
-        done = subprocess.run(
+        done = forked_process.run(
             [sys.executable, "-m", "portbook.cli.adapter", *options],
             input=request("list_schemas"),
             cwd=cwd,

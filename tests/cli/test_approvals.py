@@ -8,7 +8,6 @@ import json
 import os
 import pwd
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from portbook.clock import SystemClock
 from portbook.errors import Refused
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.sqlite import Store
+from support import forked_process
 from support.portbook_process import PORTBOOK, Finished, environment, run
 
 HOSTILE = "\x1b[2J\u202egnp\n\x9b31m\u200b"
@@ -53,7 +53,7 @@ def asked(approvals: ApprovalStore, wanted: Ask | None = None) -> str:
 
 def on_a_terminal(*arguments: str, cwd: Path) -> str:
     controller, terminal = os.openpty()
-    subprocess.run([*PORTBOOK, *arguments], stdout=terminal, cwd=cwd, env=environment(), check=False)
+    forked_process.run([*PORTBOOK, *arguments], stdout=terminal, cwd=cwd, env=environment(), check=False)
     os.close(terminal)
     shown = b""
     with contextlib.suppress(OSError):  # what a terminal says when all is read

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from portbook.schema import store
 from portbook.schema.pins import PINS
 from portbook.schema.store import NEWEST, REVISIONS
+from support import forked_process
 from support.portbook_process import PORTBOOK, environment, over_stdio, run
 
 OFFICIAL = Path(store.__file__).parent / "official"
@@ -31,7 +31,7 @@ def override(tmp_path: Path) -> Path:
 
 def on_a_terminal(*arguments: str, cwd: Path) -> str:
     controller, terminal = os.openpty()
-    subprocess.run([*PORTBOOK, *arguments], stdout=terminal, cwd=cwd, env=environment(), check=False)
+    forked_process.run([*PORTBOOK, *arguments], stdout=terminal, cwd=cwd, env=environment(), check=False)
     os.close(terminal)
     shown = os.read(controller, 65536).decode().replace("\r\n", "\n")
     os.close(controller)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support import forked_process
 from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, environment, records
 
 PATIENCE = 30.0
@@ -45,7 +46,7 @@ def _ended() -> Iterator[None]:
 
 class Client:
     def __init__(self, folder: Path, *tools: str) -> None:
-        self.process = subprocess.Popen(
+        self.process = forked_process.ForkedProcess(
             [*PORTBOOK, "serve", "--stdio", *(tools or (str(SAMPLE_TOOLS),))],
             cwd=folder,
             env=environment(),

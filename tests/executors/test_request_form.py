@@ -22,7 +22,7 @@ def form(gateway: dict[str, Any] | None = None, **options: Any) -> RequestForm:
     api = Gateway("api", "https://a.example", **(gateway or {}))
     operation = HttpOperation("api", "https://a.example", "GET", "/", **options)
     assert operation.destination is not None
-    return RequestForm.of(operation, operation.destination, api, Credentials(api, {}, HttpClient()))
+    return RequestForm("api.root", operation, operation.destination, api, Credentials(api, {}, HttpClient()))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
-from portbook.mcp.outlet import Outlet
+from portbook.mcp.messages_during_call import Outlet
 from portbook.mcp.subscription_streams import Subscription
 from portbook.tools.toolset import Changed
 from support.mcp_http_client import EVERYTHING, Client, Exchange, run, serving

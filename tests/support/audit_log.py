@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from portbook.audit.log_writer import ChainedSink, JsonlSink
 from portbook.canonical import json_bytes
+from support import forked_process
 from support.portbook_process import PORTBOOK, Finished, environment, run
 
 IDS = [f"{number}0000000-0000-4000-a000-000000000000" for number in range(10)]
@@ -66,7 +66,7 @@ class Log:
 
     def on_a_terminal(self, *arguments: str) -> str:
         controller, terminal = os.openpty()
-        subprocess.run(
+        forked_process.run(
             [*PORTBOOK, "audit", arguments[0], "--log-dir", str(self.log_dir), *arguments[1:]],
             stdout=terminal,
             env=environment(NO_COLOR="1"),

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support import forked_process
+
 PROC = Path("/proc")
 GRACE_S = 3.0
 """What was told to end may take a moment."""
@@ -63,7 +65,8 @@ def _ours() -> list[Process]:
     while more := {one.number for one in everything.values() if one.parent in ours} - ours:
         ours |= more
     ours |= {number for number in everything if _is_marked(number)}
-    return [everything[number] for number in sorted(ours - {os.getpid()}) if number in everything]
+    ours -= {os.getpid(), forked_process.server_number()}
+    return [everything[number] for number in sorted(ours) if number in everything]
 
 
 def _processes() -> Iterator[Process]:

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from support import forked_process
+from support.forked_process import ForkedProcess
+
 TESTS = Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
 SAMPLE_TOOLS = TESTS / "fixtures" / "sample_tools.py"
@@ -54,7 +57,7 @@ class Finished:
 
 def run(*arguments: str, stdin: bytes = b"", cwd: Path, env: dict[str, str] | None = None) -> Finished:
     """Run `portbook` to its end."""
-    done = subprocess.run(
+    done = forked_process.run(
         [*PORTBOOK, *arguments],
         input=stdin,
         capture_output=True,
@@ -119,7 +122,7 @@ def _lower(headers: Any) -> dict[str, str]:
 @contextlib.contextmanager
 def child(command: Sequence[str | bytes], **options: Any) -> Iterator[subprocess.Popen[Any]]:
     """Start a process in nobody's environment; however the block ends, the process has ended after it."""
-    with subprocess.Popen(command, **{"env": environment(), **options}) as process:
+    with ForkedProcess(command, **{"env": environment(), **options}) as process:
         try:
             yield process
         finally:

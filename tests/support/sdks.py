@@ -202,10 +202,12 @@ def _python(tag: str, *packages: str) -> Path:
             quiet = ("--quiet", "--compile-bytecode", "--python", str(python))
             _run([uv, "pip", "install", *quiet, *packages])
         elif make:
-            _run([sys.executable, "-m", "venv", str(folder)])
+            # With the pip of this environment: one in each takes longer to install than most packages.
+            _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
             quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--compile")
             patience = ("--timeout", "15", "--retries", "1")
-            _run([str(python), "-m", "pip", "install", *quiet, *patience, *packages])
+            pip = (sys.executable, "-m", "pip", "--python", str(python))
+            _run([*pip, "install", *quiet, *patience, *packages])
     return python
 
 

@@ -76,7 +76,7 @@ def test_a_question_is_answered_at_a_different_node(nodes: Nodes, kind: str) -> 
     assert text_of(reply.answer()) == {"ask": f"Ada told {nodes.pid(0)}", "sample": "Paris"}[kind]
 
 
-@pytest.mark.covers("design.nodes.questions")
+@pytest.mark.covers("design.nodes.questions-of-others")
 def test_an_answer_of_a_different_session_reaches_no_question(nodes: Nodes) -> None:
     client, stranger = NodeClient(nodes), NodeClient(nodes)
     reply = client.call(0, "ask")
@@ -129,7 +129,7 @@ def test_a_notification_reaches_the_stream_at_a_different_node(nodes: Nodes) -> 
         each.leave()
 
 
-@pytest.mark.covers("design.nodes.notifications")
+@pytest.mark.covers("design.nodes.log-level")
 def test_the_log_level_that_one_node_was_told_holds_at_the_others(nodes: Nodes) -> None:
     client = NodeClient(nodes)
     assert [each["method"] for each in client.call(1, "log").ended().messages[:-1]]
@@ -142,7 +142,7 @@ def test_the_log_level_that_one_node_was_told_holds_at_the_others(nodes: Nodes) 
         wait_until(lambda node=node: is_silent(node))
 
 
-@pytest.mark.covers("design.nodes.notifications")
+@pytest.mark.covers("design.nodes.subscriptions")
 def test_a_subscription_stream_hears_what_happens_at_a_different_node(nodes: Nodes, gate: Path) -> None:
     client = NodeClient(nodes, "2026-07-28")
     task = client.task(2, "job", gate=str(gate))
@@ -199,7 +199,7 @@ def test_a_task_is_known_at_every_node(nodes: Nodes, gate: Path, revision: str) 
     assert _reason(client.ask(1, "tasks/get", {"taskId": "0" * 32})) == "UNKNOWN_TASK"
 
 
-@pytest.mark.covers("design.nodes.tasks")
+@pytest.mark.covers("design.nodes.asking-tasks")
 def test_a_task_asks_through_whichever_node_its_client_waits_at(nodes: Nodes) -> None:
     client = NodeClient(nodes)
     task = {"taskId": client.task(0, "asking_job")}
@@ -212,7 +212,7 @@ def test_a_task_asks_through_whichever_node_its_client_waits_at(nodes: Nodes) ->
     assert len(waiting.told("elicitation/create")) == 1
 
 
-@pytest.mark.covers("design.nodes.tasks")
+@pytest.mark.covers("design.nodes.answered-tasks")
 def test_a_task_of_the_extension_is_answered_at_a_different_node(nodes: Nodes) -> None:
     client = NodeClient(nodes, "2026-07-28")
     task = {"taskId": client.task(0, "asking_job")}

@@ -7,13 +7,13 @@ answer, and all that an operator sees. The strings that try to forge log lines g
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support import forked_process
 from support.portbook_process import PORTBOOK, TESTS, HttpServer, environment, http_server, run
 from support.threaded_api import upstream
 
@@ -150,7 +150,7 @@ def test_no_string_of_a_caller_forges_a_line(injection: dict[str, str], tmp_path
     frames = [
         {"jsonrpc": "2.0", "id": 1, "method": "mcp.tool.invoke", "params": params} for params in calls
     ] + [{"jsonrpc": "2.0", "id": 1, "method": value[:128]}]
-    done = subprocess.run(
+    done = forked_process.run(
         [*PORTBOOK, "serve", "--stdio"],
         input="".join(json.dumps(frame) + "\n" for frame in frames).encode(),
         cwd=tmp_path,

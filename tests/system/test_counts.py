@@ -63,8 +63,9 @@ def test_that_leaves_a_child():
 
 def pytest_run(folder: Path, code: str, *options: str, before: str = "") -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(code)
-    # With the hooks that this run has.
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--rootdir", str(folder), *options]
+    # With the hooks that this run has, and its plugins.
+    plugins = ("--disable-plugin-autoload", "-p", "xdist", "-p", "hypothesispytest", "-p", "conftest")
+    command = [sys.executable, "-m", "pytest", "-q", *plugins, "--rootdir", str(folder), *options]
     return subprocess.run(
         ["sh", "-c", f'{before}exec "$@"', "sh", *command, str(folder)],
         cwd=folder,

@@ -22,7 +22,7 @@ from portbook.errors import CanonicalError, Failed
 from portbook.provenance.signing import BadKey, PublicKey, SigningKey
 from portbook.provenance.subject import Subject
 from portbook.settings import BadSettings
-from portbook.testing import async_client, call_result, client, fixed_time, inquiries, upstream, workbench
+from portbook.testing import async_client, base_client, call_result, client, fixed_time, inquiries, upstream
 from portbook.tools import content, questions
 from portbook.tools.context import Context
 from portbook.tools.images_and_audio import Audio, Image
@@ -77,11 +77,11 @@ def test_the_package_for_tests_exports_exactly_these_names() -> None:
         "Answers": inquiries.Answers,
         "ApiRequest": upstream.ApiRequest,
         "ApiResponse": upstream.ApiResponse,
-        "Approval": workbench.Approval,
+        "Approval": base_client.Approval,
         "AsyncTestClient": async_client.AsyncTestClient,
         "BadSettings": BadSettings,
         "CallResult": call_result.CallResult,
-        "Decided": workbench.Decided,
+        "Decided": base_client.Decided,
         "FixedClock": fixed_time.FixedClock,
         "Inquiry": inquiries.Inquiry,
         "LogMessage": call_result.LogMessage,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from email.message import Message
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from support import forked_process
 from support.mcp_peer import peer_of, table
 from support.portbook_process import PORTBOOK
 from support.running_processes import wait_until
@@ -146,7 +146,7 @@ def test_a_renewed_token_is_read_again_and_one_that_is_not_accepted_is_told(tmp_
 
 
 def _last_error(folder: Path) -> Any:
-    done = subprocess.run([*PORTBOOK, "upstreams", "--json"], cwd=folder, capture_output=True, timeout=60)
+    done = forked_process.run([*PORTBOOK, "upstreams", "--json"], cwd=folder, capture_output=True, timeout=60)
     return json.loads(done.stdout)["upstreams"][0]["last_error"]
 
 

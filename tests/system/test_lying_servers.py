@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from support import forked_process
 from support.in_process_connection import META
 from support.mcp_http_peer import HttpPeer
 from support.mcp_peer import CAPABILITIES, Peer, peer_of, table
@@ -143,7 +144,7 @@ def test_the_last_words_of_a_server_have_no_secret_for_any_operator(tmp_path: Pa
         '[mcp.box]\ncommand = ["sh", "-c", "echo died with $SECRET >&2; exit 1"]\n'
         'env = { SECRET = { env = "OURS" } }\nstart = "eager"\n'
     )
-    done = subprocess.run(
+    done = forked_process.run(
         [*PORTBOOK, "pin"], cwd=tmp_path, env=environment(OURS=SECRET), capture_output=True, timeout=60
     )
     said = done.stdout + done.stderr

@@ -17,6 +17,7 @@ import jsonpatch
 import pytest
 
 from portbook.canonical import canonical_bytes
+from support import forked_process
 from support.portbook_process import ROOT, Finished, child, environment, http_server, run
 
 PATIENCE_S = 60.0
@@ -29,7 +30,7 @@ def asset_results(folder: Path, *calls: tuple[str, dict[str, Any]], **variables:
         json.dumps({"jsonrpc": "2.0", "id": at, "method": method, "params": given}).encode() + b"\n"
         for at, (method, given) in enumerate(calls)
     ]
-    done = subprocess.run(
+    done = forked_process.run(
         MCP,
         input=b"".join(frames),
         capture_output=True,
@@ -161,7 +162,9 @@ def decided_while_waiting(folder: Path, verb: str) -> Any:
         waiting: list[Any] = []
         while not waiting:
             assert time.monotonic() < deadline, "no approval was asked for"
-            waiting = json.loads(run("approvals", "list", "--json", cwd=folder).out)["approvals"]
+            waiting = json.loads(run("approvals", "list", "--json", "--state", "pending", cwd=folder).out)[
+                "approvals"
+            ]
         assert answers == [], "the call waits"
         assert run("approvals", verb, waiting[0]["approval_id"], cwd=folder).code == 0
         caller.join(PATIENCE_S)

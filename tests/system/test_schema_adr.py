@@ -18,6 +18,7 @@ import pytest
 from portbook.protocol.conformance import RESULT, SchemaValidator
 from portbook.schema import store
 from portbook.schema.store import SchemaStore
+from support import forked_process
 from support.in_process_connection import EVERY_REVISION, HANDSHAKES, META, handshake, params
 from support.portbook_process import (
     PORTBOOK,
@@ -282,7 +283,7 @@ def test_a_damaged_embedded_schema_prevents_the_start(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "codex", tmp_path / "codex")
     damaged = tmp_path / "src/portbook/schema/official/2025-06-18.json"
     damaged.write_bytes(damaged.read_bytes() + b" ")
-    done = subprocess.run(
+    done = forked_process.run(
         [sys.executable, "-m", "portbook", "serve", "--stdio"],
         input=message("ping") + b"\n",
         capture_output=True,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support import forked_process
 from support.mcp_peer import peer_of, table
 from support.portbook_process import PORTBOOK, TESTS, environment
 
@@ -27,7 +28,7 @@ def telling(folder: Path, *lines: str, **lists: Any) -> str:
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     given = environment(OURS=SECRET)
-    return subprocess.run(
+    return forked_process.run(
         [*PORTBOOK, *arguments], cwd=folder, env=given, capture_output=True, timeout=60, text=True
     )
 

@@ -46,8 +46,9 @@ def test_it_is_closed_then() -> None:
 def pytest_on(code: str, folder: Path) -> str:
     """Run pytest as a user does, with the plugins that the entry points name, and warnings as errors."""
     (folder / "test_it.py").write_text(code)
+    without = ("-p", "no:cacheprovider", "-p", "no:schemathesis")  # the latter loads for seconds
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-s", "-W", "error", "-p", "no:cacheprovider", "test_it.py"],
+        [sys.executable, "-m", "pytest", "-q", "-s", "-W", "error", *without, "test_it.py"],
         cwd=folder,
         env=environment(),
         capture_output=True,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.adopt.adopted_server import AdoptedServer
+from portbook.adopt.backup_file import backup_path
 from portbook.adopt.client_document import Entry, NotReadable, decoded, edited, parsed
 from portbook.adopt.file_change import FileChange
 from portbook.adopt.found_server import FoundServer, ServerPlace, found_servers, is_ours, places_of
@@ -98,7 +99,7 @@ def planned_clients(
             except NotReadable as error:
                 raise NotReadable(f"{file.path}: {error}") from None
             entries.append(OurEntry(place.client.form, place.path, entry.name, tuple(remove)))
-        backup = file.path.with_name(f"{file.path.name}.bak.{time}")
+        backup = backup_path(file.path, time)
         change = FileChange(file.path, file.data, text.encode(), 0o600, backup)
         changes.append((change, tuple(entries)))
     return changes

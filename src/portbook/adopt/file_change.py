@@ -15,6 +15,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from portbook.adopt.backup_file import write_backup
+
 __all__ = [
     "ChangedMeanwhile",
     "FileChange",
@@ -64,7 +66,7 @@ def make(change: FileChange) -> None:
     Raises `ChangedMeanwhile` where the file is not what it was, `OSError` where it cannot be written.
     """
     if change.backup is not None and change.before is not None:
-        _keep(change.path, change.backup, change.before)
+        write_backup(change.path, change.backup, change.before)
     try:
         check_unchanged(change)
         write_file(change.path, change.after, change.mode)
@@ -111,21 +113,6 @@ def _permit(descriptor: int, path: Path, mode: int) -> None:
     os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
     with contextlib.suppress(PermissionError):
         os.fchown(descriptor, found.st_uid, found.st_gid)
-
-
-def _keep(path: Path, backup: Path, data: bytes) -> None:
-    """Write a file's bytes beside it, in a file that nobody had before."""
-    mode = stat.S_IMODE(path.stat().st_mode)
-    descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            os.fchmod(descriptor, mode)
-            file.flush()
-            os.fsync(descriptor)
-    except OSError:
-        backup.unlink()
-        raise
 
 
 def _sync_folder(folder: Path) -> None:

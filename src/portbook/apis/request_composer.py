@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from portbook.apis.bodies.body_writer import BodyWriter, NamedFile
@@ -71,6 +71,7 @@ class Composer:
 
     __slots__ = (
         "_fixed_query",
+        "_has_no_body",
         "_literals",
         "_members",
         "_names",
@@ -101,6 +102,13 @@ class Composer:
 
         is_json = kind_of(operation.request) is MediaKind.JSON
         self._writer = None if is_json or operation.write is not None else BodyWriter(operation, self._taken)
+        self._has_no_body = (
+            operation.write is None
+            and operation.body is None
+            and not operation.sends_body
+            and operation.method not in BODY_METHODS
+        )
+        """Whether no request has a body, whatever its arguments."""
 
     def refuse(self, arguments: JSONObject) -> Refused | None:
         """Return the refusal of `arguments`, or None where they can be sent."""
@@ -130,10 +138,11 @@ class Composer:
         cookies: list[str] = []
         fields: JSONObject = {}
         for argument, value in arguments.items():
-            pair, placed = self._plain_pairs.get(argument), self._placed.get(argument)
-            if pair is not None and type(value) is str:
+            if type(value) is str and (pair := self._plain_pairs.get(argument)) is not None:
                 query.append(f"{pair.start}{pair.encode(value)}")
-            elif placed is None:
+                continue
+            placed = self._placed.get(argument)
+            if placed is None:
                 if argument != operation.body:
                     self._place(argument, value, query, fields)
             elif placed.place is ParameterPlace.QUERY:
@@ -144,8 +153,10 @@ class Composer:
                 fields[placed.name] = value
             elif placed.place is ParameterPlace.COOKIE:
                 cookies.extend(self._cookies(placed, value))
-        path = self._path(arguments)
+        path = self._path(arguments) if self._names else self._literals[0]
         target = f"{path}?{'&'.join(query)}" if query else path
+        if self._has_no_body:
+            return _composed(Composed, (target, tuple(headers), None, operation.request, "; ".join(cookies)))
         body, content_type = self._body(arguments, fields, files)
         return Composed(target, tuple(headers), body, content_type, "; ".join(cookies))
 
@@ -238,8 +249,6 @@ class Composer:
             yield f"{name}={text}"
 
     def _path(self, arguments: JSONObject) -> str:
-        if not self._names:
-            return self._literals[0]
         parts = [self._literals[0]]
         for parameter, literal in zip(self._names, self._literals[1:], strict=True):
             parts += (segment_of(parameter, arguments.get(parameter.argument)), literal)
@@ -247,6 +256,10 @@ class Composer:
         if "/." in path and not {".", ".."}.isdisjoint(path.split("/")):
             raise unsendable((self._names[0].argument,), "turns a part of the path into a dot segment")
         return path
+
+
+# Makes a named tuple in a third of the time that its own constructor takes.
+_composed: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 def _names_in(place: str, operation: HttpOperation) -> tuple[list[tuple[str, str]], list[str]]:

@@ -17,6 +17,7 @@ import click
 from portbook.adopt.adopted_server import AdoptedServer
 from portbook.adopt.adoption_journal import AdoptionJournal
 from portbook.adopt.adoption_plan import PlannedChange, planned_clients
+from portbook.adopt.backup_file import backup_path
 from portbook.adopt.client_document import NotReadable
 from portbook.adopt.file_change import ChangedMeanwhile, read_if_there
 from portbook.adopt.running_clients import running_clients
@@ -246,7 +247,7 @@ def _counted(servers: int) -> str:
 
 
 def _backup(path: Path, stamp: str) -> Path | None:
-    return path.with_name(f"{path.name}.bak.{stamp}") if path.exists() else None
+    return backup_path(path, stamp) if path.exists() else None
 
 
 def _running(adopted: list[AdoptedServer]) -> list[KnownClient]:

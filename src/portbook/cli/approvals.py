@@ -9,6 +9,7 @@ import pwd
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,6 +19,7 @@ from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
 from portbook.app.store_from_settings import store_of
+from portbook.cli.approvals_prompt import ask_which
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.decision_record import note_decision
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
@@ -57,27 +59,8 @@ def command(context: click.Context, *, is_json: bool, config: Path | None) -> No
         if not tickets:
             say("no call waits for approval; `portbook approvals list` lists the decided ones")
             return
-        if not sys.stdin.isatty() or not _ask(tickets, config, out):
+        if not sys.stdin.isatty() or not ask_which(tickets, partial(_decide_listed, config, out)):
             return
-
-
-def _ask(tickets: list[Ticket], config: Path | None, out: TextIO) -> bool:
-    """Ask which of the listed calls to decide: a number means the line that was shown, come what may.
-
-    Return whether one was decided; False where the person leaves.
-    """
-    while True:
-        said = click.prompt(
-            "a NUMBER approves, d NUMBER denies, Enter leaves", default="", show_default=False, err=True
-        )
-        if not said.strip():
-            return False
-        word, _, number = said.strip().partition(" ")
-        decision = {"a": "approve", "d": "deny"}.get(word)
-        if decision is not None and number.isdecimal() and 1 <= int(number) <= len(tickets):
-            _decide(tickets[int(number) - 1].id, decision, None, config, out, is_json=False)
-            return True
-        say(f"error: write a or d and a number from 1 to {len(tickets)}, such as: a 1")
 
 
 @command.command("list")
@@ -134,6 +117,10 @@ def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path
 def deny(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
     """Deny a call. An approved call that has not run yet can still be denied. ID may be shortened."""
     _decide(approval_id, "deny", reason, config, claim_stdout(), is_json=is_json)
+
+
+def _decide_listed(config: Path | None, out: TextIO, ticket: Ticket, decision: str) -> None:
+    _decide(ticket.id, decision, None, config, out, is_json=False)
 
 
 def _decide(

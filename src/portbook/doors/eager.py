@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Remainder"]
+from portbook.net.taskless_future import TasklessFuture
+
+__all__ = ["Remainder", "RunningCall"]
 
 T = TypeVar("T")
 
@@ -40,3 +43,96 @@ class Remainder(Generic[T]):
                 waiting_for = step(value)
             except StopIteration as ended:
                 return ended.value
+
+
+class RunningCall(Generic[T]):
+    """A coroutine that has to wait: stepped by what it waits for, and by a task from where it needs one."""
+
+    __slots__ = ("_coroutine", "_ended", "_is_cancelled", "_on_end", "_task", "_waiting_for")
+
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, T],
+        waiting_for: Any,
+        on_end: Callable[[RunningCall[T], T | None], None],
+    ) -> None:
+        """Run the rest of `coroutine`; `on_end` gets what it returned, or None where it was cancelled."""
+        self._coroutine = coroutine
+        self._on_end = on_end
+        self._is_cancelled = False
+        """Whether it is still to learn that it is cancelled."""
+        self._task: asyncio.Task[T] | None = None
+        self._ended: asyncio.Future[None] | None = None
+        self._wait(waiting_for)
+
+    def cancel(self) -> None:
+        """Cancel what it waits for, as a task that is cancelled does."""
+        if self._task is not None:
+            self._task.cancel()
+        elif not self._waiting_for.cancel():  # it is there: the coroutine learns of both in one step
+            self._is_cancelled = True
+
+    def ended(self) -> asyncio.Future[None]:
+        """Return a future that is done once it has ended."""
+        if self._ended is None:
+            self._ended = asyncio.get_running_loop().create_future()
+        return self._ended
+
+    def _wait(self, waiting_for: Any) -> None:
+        self._waiting_for: Any = waiting_for
+        if isinstance(waiting_for, TasklessFuture):
+            self._waiting_for.take(self._step)
+            return
+        rest = _awaited(Remainder(self._coroutine, waiting_for))
+        self._task = asyncio.get_running_loop().create_task(rest)
+        if self._is_cancelled:
+            self._task.cancel()
+        self._task.add_done_callback(self._leave_task)
+
+    def _step(self) -> None:
+        answer = None
+        try:
+            if self._is_cancelled:
+                self._is_cancelled = False
+                waiting_for = self._coroutine.throw(asyncio.CancelledError())
+            else:
+                waiting_for = self._coroutine.send(None)
+        except StopIteration as ended:
+            answer = ended.value
+        except asyncio.CancelledError:
+            pass
+        except Exception as error:  # noqa: BLE001 - a bug of ours, and whoever steps this goes on
+            _report(error)
+        except BaseException:
+            self._end(None)
+            raise
+        else:
+            self._wait(waiting_for)
+            return
+        self._end(answer)
+
+    def _leave_task(self, task: asyncio.Task[T]) -> None:
+        # A callback, because a task that is cancelled before its first step runs none of its own code.
+        self._coroutine.close()
+        answer = None
+        if not task.cancelled():
+            error = task.exception()
+            if error is None:
+                answer = task.result()
+            else:
+                _report(error)
+        self._end(answer)
+
+    def _end(self, answer: T | None) -> None:
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(None)
+        self._on_end(self, answer)
+
+
+def _report(error: BaseException) -> None:
+    message = "a call ended without an answer"
+    asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
+
+
+async def _awaited(rest: Remainder[T]) -> T:
+    return await rest

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, Final
 
 from portbook.boundary import Boundary
-from portbook.doors.eager import Remainder
+from portbook.doors.eager import Remainder, RunningCall
 from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.work import Key, Order, Work
@@ -41,7 +41,7 @@ class NdjsonDoor:
         self._connection = boundary.connect(arrival, self._emit, cancel=self._cancel)
         self._reader = reader
         self._outlet = _Outlet(writer)
-        self._running: dict[asyncio.Task[None], Key | None] = {}
+        self._running: dict[RunningCall[Answer], Key | None] = {}
         self._loop = asyncio.get_running_loop()
         self._answerer: asyncio.Task[None] | None = None
         """What writes the answers of calls that had to wait."""
@@ -72,10 +72,11 @@ class NdjsonDoor:
                 raise self._broken
         finally:
             # Some are left only if the client stopped reading: their records are still written.
-            left = [*self._running, *filter(None, (self._answerer, self._flusher))]
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            writing = [*filter(None, (self._answerer, self._flusher))]
+            ended = [call.ended() for call in self._running]
+            for each in (*self._running, *writing):
+                each.cancel()
+            await asyncio.gather(*ended, *writing, return_exceptions=True)
 
     def stop(self) -> None:
         """Finish the calls that are running and read no more; messages that have not started never run."""
@@ -84,7 +85,7 @@ class NdjsonDoor:
 
     def move_to(self, boundary: Boundary) -> Coroutine[Any, Any, None]:
         """Answer what comes next with `boundary`; return what waits until the calls under way have ended."""
-        under_way: list[asyncio.Future[None]] = [*self._running]
+        under_way = [call.ended() for call in self._running]
         if self._is_in_turn:
             self._on_turn_end.append(self._loop.create_future())
             under_way.append(self._on_turn_end[-1])
@@ -145,22 +146,16 @@ class NdjsonDoor:
         except StopIteration as ended:
             answered.append(ended.value)
             return None
-        rest = Remainder(work.answering, waiting_for)
         if work.order is Order.IN_TURN:
-            return rest
-        task = self._loop.create_task(self._finish(rest))
-        self._running[task] = work.key
-        task.add_done_callback(lambda task: self._ended(task, work))
+            return Remainder(work.answering, waiting_for)
+        self._running[RunningCall(work.answering, waiting_for, self._ended)] = work.key
         return None
 
-    async def _finish(self, rest: Remainder[Answer]) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        try:
-            answer = await rest
-        except asyncio.CancelledError:  # by the client, which expects no answer
+    def _ended(self, call: RunningCall[Answer], answer: Answer | None) -> None:
+        """Send the answer to a call that had to wait; a client that has cancelled it expects none."""
+        del self._running[call]
+        if answer is None:
             return
-        self._running[task] = None  # it has its answer, and can no longer be cancelled
         self._outlet.put_all((answer,))
         if self._answerer is None or self._answerer.done():
             # What ends in the same turn of the loop leaves in the same write.
@@ -174,20 +169,16 @@ class NdjsonDoor:
             self._broken = error
             self.stop()
 
-    def _ended(self, task: asyncio.Task[None], work: Work) -> None:
-        # A callback, because a task that is cancelled before its first step runs none of its own code.
-        del self._running[task]
-        work.answering.close()
-
     async def _one_ended(self) -> None:
         await self._outlet.flush()
-        await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+        ended = [call.ended() for call in self._running]
+        await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
 
     def _cancel(self, key: Key) -> bool:
         """Cancel the request with this key; return whether it is running."""
-        found = [task for task, its_key in self._running.items() if its_key == key]
-        for task in found:
-            task.cancel()
+        found = [call for call, its_key in self._running.items() if its_key == key]
+        for call in found:
+            call.cancel()
         self._has_cancelled = self._has_cancelled or bool(found)
         return bool(found)
 

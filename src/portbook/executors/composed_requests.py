@@ -45,10 +45,16 @@ class ComposedRequests:
 
         Raises `Refused` where the arguments cannot be sent.
         """
-        composer = self._composer(name, operation)
-        if composer.takes_files or _size(arguments) > _QUICK_BYTES:
+        composer = self._composers.get(name)
+        if composer is None or composer.operation is not operation:
+            composer = self._composer(name, operation)
+        if composer.takes_files:
             return None
-        return composer.compose(arguments)
+        size = _ITEM_BYTES * len(arguments)
+        for argument, value in arguments.items():
+            # Most arguments are strings, and to measure these needs no list of what is still to be measured.
+            size += len(argument) + (len(value) if isinstance(value, str) else _size(value))
+        return composer.compose(arguments) if size <= _QUICK_BYTES else None
 
     @asynccontextmanager
     async def of(

@@ -71,14 +71,29 @@ class Credentials:
                 f"{place}.managed_identity", gateway.managed_identity, environ, client, notice
             )
 
+    def at_once(self, uses: Sequence[CredentialUse]) -> SentCredentials | None:
+        """Return what `read` does, or None where that may have to wait.
+
+        Raises `NoCredential` where one is not available.
+        """
+        if self._tokens is not None:
+            return None
+        return self._with_uses(self._lines(), uses) if self._read or uses else _NONE
+
     async def read(self, uses: Sequence[CredentialUse] = ()) -> SentCredentials:
         """Return the current credentials of a request: those that every request has, and those for `uses`.
 
         Raises `NoCredential` where one is not available.
         """
-        lines = "".join([f"{prefix}{secret.read()}\r\n" for prefix, secret in self._read])
+        lines = self._lines()
         if self._tokens is not None:
             lines += f"Authorization: Bearer {await self._tokens.read()}\r\n"
+        return self._with_uses(lines, uses)
+
+    def _lines(self) -> str:
+        return "".join([f"{prefix}{secret.read()}\r\n" for prefix, secret in self._read])
+
+    def _with_uses(self, lines: str, uses: Sequence[CredentialUse]) -> SentCredentials:
         if not uses:
             return SentCredentials(lines) if lines else _NONE
         query: list[str] = []

@@ -15,7 +15,7 @@ from portbook.tools.images_and_audio import Audio, Image
 from portbook.tools.media_types import MediaKind, essence, kind_of
 from portbook.wire.parsing import parse
 
-__all__ = ["NotDecoded", "content_of", "value_of_body"]
+__all__ = ["NotDecoded", "content_of", "json_of_body", "value_of_body"]
 
 _CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
 # Python's names of the encodings of texts on the web (WHATWG), under whichever alias they come; what else
@@ -45,13 +45,21 @@ def value_of_body(body: bytes, content_type: str, *, may_be_binary: bool = False
     """
     kind = kind_of(content_type)
     if kind is MediaKind.JSON:
-        try:
-            return parse(body.removeprefix(_MARK))
-        except Refused:
-            raise NotDecoded("the answer is not strict JSON") from None
+        return json_of_body(body)
     if kind in (MediaKind.TEXT, MediaKind.FORM) and not (may_be_binary and _codec_of(content_type) is None):
         return _text(body, content_type)
     return {"content_type": essence(content_type), "base64": base64.b64encode(body).decode("ascii")}
+
+
+def json_of_body(body: bytes) -> JSON:
+    """Return a body as JSON.
+
+    Raises `NotDecoded` where it is not.
+    """
+    try:
+        return parse(body.removeprefix(_MARK))
+    except Refused:
+        raise NotDecoded("the answer is not strict JSON") from None
 
 
 def content_of(body: bytes, content_type: str) -> JSON:

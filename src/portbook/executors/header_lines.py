@@ -18,6 +18,8 @@ __all__ = ["fixed_lines", "header_lines"]
 # The longest id of a caller that is passed on: as much as common servers log.
 _MAX_ID: Final = 256
 _UNSAFE: Final = re.compile(r"[^ -~]+")
+# What `is_trace_id` accepts, and nearly every call has: such a one needs no further looks.
+_W3C_TRACE: Final = re.compile(r"(?!0{32})[0-9a-f]{32}")
 
 
 def fixed_lines(gateway: Gateway, operation: HttpOperation) -> str:
@@ -29,23 +31,25 @@ def fixed_lines(gateway: Gateway, operation: HttpOperation) -> str:
 
 def header_lines(fixed: str, composed: Composed, credentials: SentCredentials, run: Run) -> bytes:
     """Return all lines of one request, beginning with the `fixed` ones of its operation."""
-    identity = run.identity
-    session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
-    content_type = f"Content-Type: {composed.content_type}\r\n" if composed.body else ""
-    given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers]) if composed.headers else ""
+    identity, correlation = run.identity, run.correlation
+    request, trace, span = identity
+    if _W3C_TRACE.fullmatch(trace):
+        traceparent = f"00-{trace}-{span[:16]}-01"
+        correlated = (
+            _cleaned("X-Correlation-ID", correlation) if correlation else f"X-Correlation-ID: {trace}\r\n"
+        )
+    else:
+        traceparent = traceparent_of(identity)
+        correlated = _cleaned("X-Correlation-ID", correlation or trace)
+    lines = f"X-Request-ID: {request}\r\nX-Trace-ID: {trace}\r\ntraceparent: {traceparent}\r\n{correlated}"
+    if run.session is not None:
+        lines += _cleaned("X-Session-ID", run.session)
+    if composed.headers:
+        lines += "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
     if composed.cookies or credentials.cookies:
-        given += f"Cookie: {'; '.join(filter(None, (composed.cookies, credentials.cookies)))}\r\n"
-    return (
-        f"{fixed}"
-        f"{content_type}"
-        f"X-Request-ID: {identity.request}\r\n"
-        f"X-Trace-ID: {identity.trace}\r\n"
-        f"traceparent: {traceparent_of(identity)}\r\n"
-        f"{_cleaned('X-Correlation-ID', run.correlation or identity.trace)}"
-        f"{session}"
-        f"{given}"
-        f"{credentials.lines}"
-    ).encode("ascii")
+        lines += f"Cookie: {'; '.join(filter(None, (composed.cookies, credentials.cookies)))}\r\n"
+    content_type = f"Content-Type: {composed.content_type}\r\n" if composed.body else ""
+    return f"{fixed}{content_type}{lines}{credentials.lines}".encode("ascii")
 
 
 def _cleaned(name: str, value: str) -> str:

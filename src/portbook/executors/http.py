@@ -15,15 +15,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from portbook.apis.gateway import Gateway
-from portbook.apis.request_composer import Composed
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.composed_requests import ComposedRequests
 from portbook.executors.credentials import Credentials, SentCredentials
+from portbook.executors.http_errors import failure_of_oversize, upstream_failed
 from portbook.executors.http_response import answer_beside, result_of, retry_after_s
 from portbook.executors.request_form import RequestForm, proxy_of
 from portbook.executors.secrets import NoCredential
 from portbook.executors.unsent import NothingSent
-from portbook.executors.upstream_errors import failure_of_oversize, upstream_failed
 from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destinations, parse_url
 from portbook.net.dial import Unreachable, Untrusted
@@ -86,18 +85,23 @@ class HttpExecutor:
         Raises `Refused` where nothing was sent, `Failed` where a request was sent without a result, and
         `NothingSent` where it is cancelled before a request was sent.
         """
-        form = self._form_of(tool)
-        if form is None or not self._destinations.permits(form.destination):
+        form, destinations = self._form_of(tool), self._destinations
+        if form is None or not (form.permitted_by is destinations or form.is_permitted_by(destinations)):
             raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
-        retries = form.retries
+        retries, answer_ms, given_ms = form.retries, form.operation.answer_ms, run.timeout_ms
         sendings = Sendings(retries if self._max_attempts is None else min(retries, self._max_attempts - 1))
-        answer_ms = form.operation.answer_ms
-        is_api_late = answer_ms is not None and answer_ms < run.timeout_ms
-        given_ms = run.timeout_ms if answer_ms is None else min(answer_ms, run.timeout_ms)
+        is_api_late = answer_ms is not None and answer_ms < given_ms
+        given_ms = given_ms if answer_ms is None else min(answer_ms, given_ms)
         until = asyncio.get_running_loop().time() + given_ms / 1000
-        calling = self._call(tool.spec.name, form, arguments, run, sendings, until)
         try:
-            result, answer = await TimeLimited(calling, until)
+            composed = self._requests.at_once(form.name, form.operation, arguments)
+            credentials = None if composed is None else _read_at_once(form)
+            if composed is None or credentials is None:
+                calling = self._call(form, arguments, run, sendings, until)
+                result, answer = await TimeLimited(calling, until)
+            else:
+                request = form.filled(composed, credentials, run)
+                result, answer = await self._attempts(form, request, sendings, until)
         except TimeoutError:
             happened = _lateness(sendings)
             reason = Reason.UPSTREAM_ERROR if is_api_late else Reason.TIMEOUT
@@ -146,39 +150,31 @@ class HttpExecutor:
             if operation.destination is None:
                 return None
             gateway, credentials = self._gateways[operation.gateway], self._credentials[operation.gateway]
-            form = RequestForm.of(operation, operation.destination, gateway, credentials)
+            form = RequestForm(name, operation, operation.destination, gateway, credentials)
             self._forms[name] = form
         return form
 
     async def _call(
-        self,
-        name: str,
-        form: RequestForm,
-        arguments: JSONObject,
-        run: Run,
-        sendings: Sendings,
-        until: float,
+        self, form: RequestForm, arguments: JSONObject, run: Run, sendings: Sendings, until: float
     ) -> tuple[JSON, ApiAnswer]:
-        composed = self._requests.at_once(name, form.operation, arguments)
-        if composed is not None:
-            return await self._attempts(form, composed, run, sendings, until)
-        async with self._requests.of(name, form.operation, arguments) as composed:
-            return await self._attempts(form, composed, run, sendings, until)
+        """Call with a request that is large or has files, or a credential that has to be asked for."""
+        async with self._requests.of(form.name, form.operation, arguments) as composed:
+            request = form.filled(composed, await _read(form), run)
+            return await self._attempts(form, request, sendings, until)
 
     async def _attempts(
-        self, form: RequestForm, composed: Composed, run: Run, sendings: Sendings, until: float
+        self, form: RequestForm, request: HttpRequest, sendings: Sendings, until: float
     ) -> tuple[JSON, ApiAnswer]:
         """Send a request until there is a result or no `sendings` are left."""
         operation, gives_error_body = form.operation, form.gives_error_bodies
-        request = form.filled(composed, await _read(form), run)
         pause_s = _BACKOFF_S
         failure: Ending | None = None
         while True:
             wait_s: float | None = 0.0
             try:
-                response = await self._client.send(request, self._destinations, sendings)
+                response = await self._client.send(request, self._destinations, sendings, until=until)
                 if response.status in REDIRECTS and request.method in ("GET", "HEAD"):
-                    response = await self._follow(request, response, sendings)
+                    response = await self._follow(request, response, sendings, until)
             except NotPermitted as error:
                 # An earlier failure knows whether a request was sent; this error alone would mean none.
                 raise failure or Refused(Reason.POLICY_VIOLATION, note=str(error)) from None
@@ -201,7 +197,9 @@ class HttpExecutor:
             await asyncio.sleep(wait_s)
             pause_s *= 2
 
-    async def _follow(self, request: HttpRequest, response: Response, sendings: Sendings) -> Response:
+    async def _follow(
+        self, request: HttpRequest, response: Response, sendings: Sendings, until: float
+    ) -> Response:
         """Return the response to `request` after its redirects, which lead to the same destination.
 
         Raises `Failed` for a redirect to a different destination, and for too many redirects.
@@ -214,12 +212,23 @@ class HttpExecutor:
                 )
             request = request._replace(target=target)
             try:
-                response = await self._client.send(request, self._destinations, sendings)
+                response = await self._client.send(request, self._destinations, sendings, until=until)
             except NotPermitted:
                 raise upstream_failed("it redirects, and its address is no longer permitted") from None
             if response.status not in REDIRECTS:
                 return response
         raise upstream_failed("it redirects too often", response.status)
+
+
+def _read_at_once(form: RequestForm) -> SentCredentials | None:
+    """Return the credentials of a request; None where one may have to be asked for.
+
+    Raises `Refused` where one is not available.
+    """
+    try:
+        return form.credentials.at_once(form.operation.credentials)
+    except NoCredential as error:
+        raise _without_credential(error) from None
 
 
 async def _read(form: RequestForm) -> SentCredentials:
@@ -230,9 +239,13 @@ async def _read(form: RequestForm) -> SentCredentials:
     try:
         return await form.credentials.read(form.operation.credentials)
     except NoCredential as error:
-        # The names of settings and variables are for the record alone.
-        happened = "its credential is not available"
-        raise Refused(Reason.UPSTREAM_ERROR, note=str(error), happened=happened) from None
+        raise _without_credential(error) from None
+
+
+def _without_credential(error: NoCredential) -> Refused:
+    # The names of settings and variables are for the record alone.
+    happened = "its credential is not available"
+    return Refused(Reason.UPSTREAM_ERROR, note=str(error), happened=happened)
 
 
 def _unanswered(

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from portbook.net.taskless_future import TasklessFuture
+
 __all__ = ["LoopTurn"]
 
 
@@ -18,12 +20,12 @@ class LoopTurn:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[TasklessFuture[None]] = []
 
     async def end(self, finish: Callable[[], None]) -> None:
         """Return after `finish` was called: by the first who waits in this turn, when all others do, too."""
         loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()  # of its own: one of them may be cancelled
+        waiter = TasklessFuture[None](loop=loop)  # of its own: one of them may be cancelled
         if loop is not self._loop:  # of those who waited in a loop that was stopped, nobody is left
             self._loop, self._waiting = loop, []
         if not self._waiting:
@@ -38,4 +40,4 @@ class LoopTurn:
         finally:
             for waiter in waiting:
                 if not waiter.done():
-                    waiter.set_result(None)
+                    waiter.settle(None)

@@ -17,11 +17,11 @@ from typing import Any, Final, cast
 
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.executors.held_calls import HeldCall, HeldCalls
-from portbook.executors.upstream_connections import UpstreamConnections
-from portbook.executors.upstream_questions import any_answer, askable, deliver
-from portbook.executors.upstream_request import UpstreamRequest, capabilities_of, params_of
-from portbook.executors.upstream_results import ending_by, result_in
-from portbook.executors.upstream_tasks import begin_result, follow_task
+from portbook.executors.mcp_connections import UpstreamConnections
+from portbook.executors.mcp_questions import any_answer, askable, deliver, gathered
+from portbook.executors.mcp_request import UpstreamRequest, capabilities_of, params_of
+from portbook.executors.mcp_results import ending_by, result_in
+from portbook.executors.mcp_tasks import begin_result, follow_task
 from portbook.model import Client, InputNeeded, JSONObject, Run
 from portbook.net.destinations import Destinations
 from portbook.protocol.conformance import INPUT_REQUIRED
@@ -32,9 +32,6 @@ from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.transport import ConnectionLost, NotSent, SessionLost
 
 __all__ = ["McpServerExecutor"]
-
-# A round costs its client a request, and often a person's attention: what a server asks at once goes in one.
-_GATHER_S: Final = 0.05
 
 # How often a server may answer with questions before a call ends.
 _MAX_ROUNDS: Final = 10
@@ -197,17 +194,7 @@ class McpServerExecutor:
 
     async def _attend(self, way: UpstreamRequest, call: RunningCall) -> None:
         """Answer the questions of a server that keeps a connection."""
-        client = way.run.reach()
-        if client is not None and (client.answers_later or call.task is not None):
-            await asyncio.sleep(_GATHER_S)
-        asked: dict[str, UpstreamQuestion] = {}
-        for each in call.take_questions():
-            try:
-                client = askable(way, (each.request,))
-            except Failed as failure:
-                each.refuse(str(failure.details.get("why", "the client cannot be asked")))
-            else:
-                asked[f"question_{len(asked) + 1}"] = each
+        client, asked = await gathered(way, call)
         if client is None or not asked:
             return
         requests = {key: each.request for key, each in asked.items()}

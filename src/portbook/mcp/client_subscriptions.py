@@ -13,7 +13,7 @@ from typing import Final, cast
 from portbook.mcp.connection_parts import Parts
 from portbook.mcp.exchange import McpExchange
 from portbook.mcp.list_and_resource_changes import ChangeNotification, Subscriber
-from portbook.mcp.outlet import Emit
+from portbook.mcp.messages_during_call import Emit
 from portbook.model import JSON, Answer, Arrival, Caller, Done
 from portbook.protocol.session import Session
 from portbook.wire.jsonrpc import result_frame

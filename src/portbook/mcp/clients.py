@@ -8,8 +8,8 @@ from typing import Final
 
 from portbook.errors import Failed, Reason
 from portbook.mcp.client_requests import ClientRequests
+from portbook.mcp.messages_during_call import Outlet
 from portbook.mcp.notifications import Notifications
-from portbook.mcp.outlet import Outlet
 from portbook.mcp.rounds import Carried
 from portbook.mcp.task_board import Task
 from portbook.model import JSON, Draft, InputNeeded, JSONObject

@@ -22,7 +22,7 @@ from portbook.mcp.dialect import ServedMethod
 from portbook.mcp.exchange import ClientLink, McpExchange
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.heeded_notifications import take_notification
-from portbook.mcp.outlet import Emit
+from portbook.mcp.messages_during_call import Emit
 from portbook.mcp.task_extension_methods import created
 from portbook.mcp.task_methods_2025_11_25 import RESULT_OF_TASK, asked_by, attend_task, task_of
 from portbook.mcp.task_runner import TaskRunner

@@ -17,8 +17,8 @@ from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.errors import META_REDACTED, told_to_model
 from portbook.mcp.http_status import status_of
 from portbook.mcp.listing import missing_servers_of
+from portbook.mcp.messages_during_call import Emit, Outlet
 from portbook.mcp.notifications import Notifications
-from portbook.mcp.outlet import Emit, Outlet
 from portbook.mcp.results import LARGE, Results, with_meta, writable
 from portbook.mcp.rounds import Carried, StateCodec
 from portbook.mcp.tools import has_tasks

@@ -1,7 +1,7 @@
 """A small HTTP/1.1 client for gateways, with a pool of connections.
 
 What it does not do, on purpose: follow redirects, read proxies from the environment, decompress, keep
-cookies. Deadlines are the caller's: a cancelled request closes its connection.
+cookies. Deadlines are the caller's. A request that is cancelled, or late, closes its connection.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import asyncio
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from portbook.net.connection_pool import ConnectionPool
+from portbook.net.deadlines import Deadlines
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.dial import Dialler, Unreachable, Untrusted
-from portbook.net.http_connection import BodySink, Broken, HttpConnection, Response
+from portbook.net.http_connection import BodySink, Broken, OpenRequest, Response
 from portbook.net.resolved_addresses import NotPermitted
+from portbook.net.taskless_future import TasklessFuture
+from portbook.net.time_limit import TimeLimited
 
 __all__ = ["HttpClient", "HttpRequest", "Sendings"]
 
-# Connections to one destination at a time; further calls wait for one, within their deadlines.
-_MAX_CONNECTIONS: Final = 128
-# A connection is replaced at this age although it works, so that a changed DNS record takes effect.
-_MAX_AGE_S: Final = 300.0
 _SWEEP_S: Final = 1.0
 
 
@@ -41,11 +41,13 @@ class HttpRequest(NamedTuple):
     is_listening: bool = False
     """Whether its answer has no end of its own: such requests do not take the connections of others."""
 
-    def as_bytes(self) -> bytes:
-        """Return the bytes to send."""
-        length = "" if self.body is None else f"Content-Length: {len(self.body)}\r\n"
-        head = f"{self.method} {self.target} HTTP/1.1\r\nHost: {self.destination.authority}\r\n{length}"
-        return b"%b%b\r\n%b" % (head.encode("ascii"), self.headers, self.body or b"")
+    def as_bytes(self, host_line: str) -> bytes:
+        """Return the bytes to send; `host_line` is the end of the first line, and the Host header."""
+        method, target, headers, body = self.method, self.target, self.headers, self.body
+        if body is None:
+            return b"%b%b\r\n" % (f"{method} {target}{host_line}".encode("ascii"), headers)
+        head = f"{method} {target}{host_line}Content-Length: {len(body)}\r\n".encode("ascii")
+        return b"%b%b\r\n%b" % (head, headers, body)
 
 
 class Sendings:
@@ -72,29 +74,13 @@ class Sendings:
         return True
 
 
-class _IdleConnection(NamedTuple):
-    """An idle connection, and the allowlist under which its address was checked."""
-
-    connection: HttpConnection
-    destinations: Destinations
-
-
-class _Pool:
-    """The connections to one destination."""
-
-    __slots__ = ("gate", "idle")
-
-    def __init__(self) -> None:
-        self.gate = asyncio.Semaphore(_MAX_CONNECTIONS)
-        self.idle: list[_IdleConnection] = []
-
-
 class HttpClient:
     """Sends requests over pooled connections."""
 
     def __init__(self, dialler: Dialler | None = None) -> None:
         self._dialler = dialler or Dialler()
-        self._pools: dict[tuple[Destination, Destination | None, Path | None, bool], _Pool] = {}
+        self._pools: dict[tuple[Destination, Destination | None, Path | None, bool], ConnectionPool] = {}
+        self._deadlines = Deadlines()
         self._sweep: asyncio.TimerHandle | None = None
 
     async def send(
@@ -103,6 +89,7 @@ class HttpClient:
         destinations: Destinations,
         sendings: Sendings | None = None,
         sink: BodySink | None = None,
+        until: float | None = None,
     ) -> Response:
         """Send `request` where `destinations` permit it, and return the response.
 
@@ -111,33 +98,108 @@ class HttpClient:
         An idempotent request is retried if a pooled connection closes before a byte of the response arrived
         and `sendings` has a retry left; without `sendings`, one retry is allowed.
 
-        Raises `NotPermitted`, `Unreachable` or `Untrusted` where nothing was sent, and `Broken` or `TooLarge`
-        where the response cannot be used.
+        Whoever gives a time `until` which to wait, on the loop's clock, needs no `asyncio.timeout`, and can
+        go on outside of a task.
+
+        Raises `NotPermitted`, `Unreachable` or `Untrusted` where nothing was sent, `Broken` or `TooLarge`
+        where the response cannot be used, and `TimeoutError` where it is not there in time.
         """
-        sendings = sendings or Sendings(1)
+        loop = asyncio.get_running_loop()
         key = (request.destination, request.proxy, request.ca_file, request.is_listening)
-        pool = self._pools.get(key)
-        if pool is None:
-            pool = self._pools[key] = _Pool()
-        async with pool.gate:
-            broken: Broken | None = None
-            kept = self._take(pool, destinations)
-            if kept is not None:
-                try:
-                    return await self._exchange(kept, request, pool, destinations, sendings, sink)
-                except Broken as error:
-                    if error.was_heard or not request.is_idempotent or not sendings.take():
-                        raise
-                    broken = error
-            try:
-                connection = await self._dialler.connect(
-                    request.destination, destinations, proxy=request.proxy, ca_file=request.ca_file
-                )
-            except (NotPermitted, Unreachable, Untrusted):
-                if broken is not None:  # these would say that nothing was sent, and something was
-                    raise broken from None
+        pool = self._pools.get(key) or self._add_pool(request)
+        asked = OpenRequest(
+            request.as_bytes(pool.host_line),
+            loop.create_future() if until is None else TasklessFuture(loop=loop),
+            request.max_response_bytes,
+            request.method == "HEAD",
+            sink,
+            destinations,
+        )
+        sendings = sendings or Sendings(1)
+        sendings.is_half_answered = False
+        connection = pool.take(destinations, loop.time())
+        if connection is None and pool.may_open():
+            return await self._send_on_new(asked, request, pool, sendings, until)
+        if connection is None:
+            pool.queue(asked)
+        else:
+            connection.send(asked)
+        try:
+            response = await self._response_to(asked, pool, sendings, until)
+        except Broken as error:
+            if error.was_heard or not request.is_idempotent or not sendings.take():
                 raise
-            return await self._exchange(connection, request, pool, destinations, sendings, sink)
+            return await self._send_again(asked, request, pool, sendings, until, error)
+        if response is None:
+            return await self._send_on_new(asked.again(), request, pool, sendings, until)
+        return response
+
+    async def _send_again(
+        self,
+        asked: OpenRequest,
+        request: HttpRequest,
+        pool: ConnectionPool,
+        sendings: Sendings,
+        until: float | None,
+        broken: Broken,
+    ) -> Response:
+        """Send a request after a connection broke: on a new one, or on the next that becomes free."""
+        asked = asked.again()
+        if not pool.may_open():
+            pool.queue(asked)
+            response = await self._response_to(asked, pool, sendings, until)
+            if response is not None:
+                return response
+            asked = asked.again()
+        try:
+            return await self._send_on_new(asked, request, pool, sendings, until)
+        except (NotPermitted, Unreachable, Untrusted):  # these would say that nothing was sent
+            raise broken from None
+
+    async def _send_on_new(
+        self,
+        asked: OpenRequest,
+        request: HttpRequest,
+        pool: ConnectionPool,
+        sendings: Sendings,
+        until: float | None,
+    ) -> Response:
+        """Send a request on a new connection, for which there is room."""
+        opening = self._dialler.connect(
+            request.destination, asked.destinations, proxy=request.proxy, ca_file=request.ca_file
+        )
+        try:
+            connection = await (opening if until is None else TimeLimited(opening, until))
+        except BaseException:
+            pool.forgo()
+            raise
+        pool.add(connection, asked.destinations)
+        connection.send(asked)
+        response = await self._response_to(asked, pool, sendings, until)
+        assert response is not None  # it did not wait for a connection
+        return response
+
+    async def _response_to(
+        self, asked: OpenRequest, pool: ConnectionPool, sendings: Sendings, until: float | None
+    ) -> Response | None:
+        """Return the response to a request; None where a connection has to be opened for it."""
+        response = asked.response
+        if until is not None:
+            self._deadlines.add(response, until)
+        try:
+            return await response
+        except (asyncio.CancelledError, TimeoutError):
+            sendings.is_half_answered = asked.abandon()
+            if not asked.was_sent:
+                pool.leave(asked)
+            raise
+        finally:
+            if asked.was_sent:
+                sendings.has_begun = True
+            if until is not None:
+                self._deadlines.remove(response)
+            if self._sweep is None:
+                self._sweep = response.get_loop().call_later(_SWEEP_S, self._close_idle)
 
     async def probe(
         self,
@@ -159,65 +221,20 @@ class HttpClient:
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
+        self._deadlines.close()
         for pool in self._pools.values():
-            while pool.idle:
-                pool.idle.pop().connection.abort()
+            pool.close()
         await asyncio.sleep(0)  # transports close in the loop's next iteration
 
-    async def _exchange(
-        self,
-        connection: HttpConnection,
-        request: HttpRequest,
-        pool: _Pool,
-        destinations: Destinations,
-        sendings: Sendings,
-        sink: BodySink | None,
-    ) -> Response:
-        sendings.has_begun, sendings.is_half_answered = True, False
-        try:
-            response = await connection.exchange(
-                request.as_bytes(),
-                max_body=request.max_response_bytes,
-                ends_at_head=request.method == "HEAD",
-                sink=sink,
-            )
-        except asyncio.CancelledError:  # as when the time is up
-            sendings.is_half_answered = connection.was_heard
-            raise
-        if connection.is_usable:
-            pool.idle.append(_IdleConnection(connection, destinations))
-            if self._sweep is None:
-                self._sweep = connection.loop.call_later(_SWEEP_S, self._close_idle)
-        else:
-            connection.abort()
-        return response
+    # -- the pools
 
-    # -- the pool
-
-    def _take(self, pool: _Pool, destinations: Destinations) -> HttpConnection | None:
-        """Return a pooled connection that is still usable: the one used last, least likely to be closed."""
-        now = asyncio.get_running_loop().time()
-        while pool.idle:
-            connection, checked_under = pool.idle.pop()
-            if (
-                checked_under is destinations  # a changed allowlist may not permit its address
-                and connection.idle_until > now
-                and connection.opened_at + _MAX_AGE_S > now
-                and connection.is_usable
-            ):
-                return connection
-            connection.abort()
-        return None
+    def _add_pool(self, request: HttpRequest) -> ConnectionPool:
+        pool = ConnectionPool(request.destination)
+        self._pools[(request.destination, request.proxy, request.ca_file, request.is_listening)] = pool
+        return pool
 
     def _close_idle(self) -> None:
         loop = asyncio.get_running_loop()
-        now, is_needed = loop.time(), False
-        for pool in self._pools.values():
-            kept, pool.idle = pool.idle, []
-            for one in kept:
-                if one.connection.idle_until > now:
-                    pool.idle.append(one)
-                    is_needed = True
-                else:
-                    one.connection.abort()
+        now = loop.time()
+        is_needed = [pool for pool in self._pools.values() if pool.close_idle(now)]
         self._sweep = loop.call_later(_SWEEP_S, self._close_idle) if is_needed else None

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from portbook.testing.base_client import Approval, BaseTestClient, Decided
 from portbook.testing.call_result import CallResult
-from portbook.testing.workbench import Approval, Decided, Workbench
 from portbook.testing.world import require_asyncio
 
 __all__ = ["AsyncTestClient"]
 
 
-class AsyncTestClient(Workbench):
+class AsyncTestClient(BaseTestClient):
     """`TestClient` for tests that are coroutines: what it takes, has and does is the same.
 
     `async with` closes it. Whatever makes a request is awaited, and calls can run side by side. It needs an

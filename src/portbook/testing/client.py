@@ -9,8 +9,8 @@ from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from portbook.testing.base_client import Approval, BaseTestClient, Decided
 from portbook.testing.call_result import CallResult
-from portbook.testing.workbench import Approval, Decided, Workbench
 from portbook.testing.world import World
 
 __all__ = ["TestClient"]
@@ -18,7 +18,7 @@ __all__ = ["TestClient"]
 _T = TypeVar("_T")
 
 
-class TestClient(Workbench):
+class TestClient(BaseTestClient):
     """Calls tools through the whole boundary: schemas, policy, approvals, redaction, records.
 
     Each of the `toolsets` is a `Toolset`, a Python file or the name of a module. They are served instead of

@@ -17,6 +17,7 @@ from portbook.net.dial import Unreachable
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import BodySink, Broken, Response, TooLarge
 from portbook.net.resolved_addresses import NotPermitted
+from portbook.net.time_limit import TimeLimited
 from portbook.testing.memory_log import noting
 
 __all__ = ["ApiRequest", "ApiResponse", "FunctionHttpClient", "Upstream", "require_upstream"]
@@ -88,11 +89,12 @@ class FunctionHttpClient(HttpClient):
         destinations: Destinations,
         sendings: Sendings | None = None,
         sink: BodySink | None = None,
+        until: float | None = None,
     ) -> Response:
         """Return what the function answers to `request`, whole: no `sink` is used.
 
         Raises `NotPermitted` where policy does not let it out, `Unreachable` and `Broken` where the function
-        raises a `ConnectionError`, and `TooLarge`.
+        raises a `ConnectionError`, `TooLarge`, and `TimeoutError`.
         """
         destination = request.destination
         _require_permitted(destination, destinations)
@@ -103,7 +105,8 @@ class FunctionHttpClient(HttpClient):
             request.body or b"",
         )
         try:
-            response = _response(await self._answer_of(asked))
+            answering = self._answer_of(asked)
+            response = _response(await (answering if until is None else TimeLimited(answering, until)))
         except ConnectionRefusedError:
             raise Unreachable("the connection was refused") from None
         except ConnectionError as error:

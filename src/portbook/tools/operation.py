@@ -12,7 +12,7 @@ from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
 from portbook.tools.credential_use import CredentialUse
 from portbook.tools.http_methods import BODY_METHODS
-from portbook.tools.media_types import MediaKind, is_in_range, is_json, kind_of
+from portbook.tools.media_types import JSON_TYPE, MediaKind, is_in_range, is_json, kind_of
 
 __all__ = [
     "BodyPart",
@@ -167,6 +167,8 @@ class HttpOperation:
     """The destination of the base URL; None where it cannot be parsed, and then no call is allowed."""
     accept: str = field(init=False)
     """The value of the Accept header."""
+    takes_json: bool = field(init=False)
+    """Whether JSON is among what a response may have."""
 
     def __post_init__(self) -> None:
         # Parsed once, because every decision on every call needs it.
@@ -174,6 +176,8 @@ class HttpOperation:
         object.__setattr__(self, "destination", parse_url(self.base_url).destination if usable else None)
         others = [f"{media};q=0.5" for media in self.other_responses]
         object.__setattr__(self, "accept", ", ".join([self.response, *others]))
+        takes_json = not self.gives_content and self.accepts(JSON_TYPE)
+        object.__setattr__(self, "takes_json", takes_json)
 
     @property
     def endpoint(self) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from portbook.stores.connection_types import Connection
 from support.mcp_http_client import EVERYTHING, Client, run, serving
 
@@ -25,7 +23,6 @@ def beside(client: Client, other: Client) -> None:
     other.session, other.revision = client.session, client.revision
 
 
-@pytest.mark.covers("design.nodes.plain_calls")
 def test_a_single_process_writes_nothing_for_others(tmp_path: Path) -> None:
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING) as client:
@@ -41,7 +38,6 @@ def test_a_single_process_writes_nothing_for_others(tmp_path: Path) -> None:
     run(main())
 
 
-@pytest.mark.covers("design.nodes.plain_calls")
 def test_a_plain_call_at_a_node_writes_no_row(tmp_path: Path) -> None:
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING, is_shared=True) as client:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from portbook.executors.upstream_tasks import runs_as_task
+from portbook.executors.mcp_tasks import runs_as_task
 from portbook.model import JSON, Client, JSONObject, Run
 from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
 from portbook.protocol.log_levels import LEVELS

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from portbook.errors import Failed, Reason
-from portbook.executors.task_states import asked_in, require_state, result_of_state
+from portbook.executors.mcp_task_states import asked_in, require_state, result_of_state
 from portbook.model import JSON, Client, JSONObject, Run
 from portbook.protocol.methods import method_of
 from portbook.tools.upstream_entry import UpstreamEntry

@@ -19,7 +19,7 @@ from portbook.testing.mcp_requests import Replied, Speaker, Voice
 from portbook.testing.upstream import Upstream
 from portbook.testing.world import make_world
 
-__all__ = ["Approval", "Decided", "Workbench"]
+__all__ = ["Approval", "BaseTestClient", "Decided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ Decided: TypeAlias = CallResult | Approval | str | None
 with one pending approval. None is the only pending approval."""
 
 
-class Workbench:
+class BaseTestClient:
     """What both test clients have alike."""
 
     __test__ = False  # pytest would collect what a test module imports under such a name

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import Final
 
 from portbook.errors import Failed, Reason
-from portbook.executors.upstream_request import UpstreamRequest
+from portbook.executors.mcp_request import UpstreamRequest
 from portbook.model import Client, JSONObject
-from portbook.upstreams.running_call import UpstreamQuestion
+from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 
-__all__ = ["any_answer", "askable", "deliver"]
+__all__ = ["any_answer", "askable", "deliver", "gathered"]
+
+# A round costs its client a request, and often a person's attention: what a server asks at once goes in one.
+_GATHER_S: Final = 0.05
+
+
+async def gathered(
+    way: UpstreamRequest, call: RunningCall
+) -> tuple[Client | None, dict[str, UpstreamQuestion]]:
+    """Return the client, and what the server asks it now; what it cannot be asked is refused."""
+    client = way.run.reach()
+    if client is not None and (client.answers_later or call.task is not None):
+        await asyncio.sleep(_GATHER_S)
+    asked: dict[str, UpstreamQuestion] = {}
+    for each in call.take_questions():
+        try:
+            client = askable(way, (each.request,))
+        except Failed as failure:
+            each.refuse(str(failure.details.get("why", "the client cannot be asked")))
+        else:
+            asked[f"question_{len(asked) + 1}"] = each
+    return client, asked
 
 
 def askable(way: UpstreamRequest, requests: Iterable[JSONObject]) -> Client:

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from portbook.errors import Reason, Refused
+from portbook.executors.mcp_connections import UpstreamConnections
 from portbook.executors.unsent import NothingSent
-from portbook.executors.upstream_connections import UpstreamConnections
 from portbook.model import Identity, Run
 from portbook.tools.spec import Effect, Switch, ToolSpec
 

@@ -1,0 +1,179 @@
+"""A process that has imported Portbook and forks, for each start it is asked for, a process that runs it.
+
+The forked process is as a new one: arguments, folder, environment, descriptors, standard streams and signals
+are those of the start, and Python itself ends it. Its parent is the process that asked, the subreaper while
+it does. Runs as a program; `forked_process` has the other end of the socket.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import gc
+import importlib
+import io
+import json
+import os
+import pkgutil
+import runpy
+import signal
+import socket
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NoReturn
+
+LENGTH: Final = struct.Struct("!I")
+STREAMS: Final = 3
+_MOST_DESCRIPTORS: Final = 1024
+# Run as programs, they are not modules yet. The plugin needs pytest.
+_NOT_IMPORTED: Final = frozenset(
+    {"portbook.__main__", "portbook.cli.adapter", "portbook.testing.plugin", "portbook.sandbox.observe"}
+)
+# What commands import only when they need it, and most need.
+_LATE: Final = (
+    "asyncio",
+    "concurrent.futures.thread",
+    "difflib",
+    "hashlib",
+    "secrets",
+    "shlex",
+    "ssl",
+    "uuid",
+)
+
+_imported: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a process is started with; its standard streams come beside it."""
+
+    command: list[str]
+    folder: str
+    environment: dict[str, str]
+    new_session: bool
+
+
+def main(requests: socket.socket) -> None:
+    """Fork for each request; return only in a forked process, which is ready to run, and at the end."""
+    atexit.register(_keep_modules)  # before anything else, so that it runs after everything else
+    _import_portbook()
+    gc.collect()
+    gc.freeze()  # what is imported is never garbage
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for those who asked
+    while True:
+        length, streams, _, _ = socket.recv_fds(requests, LENGTH.size, STREAMS)
+        if not length:
+            os._exit(0)  # whoever asked has ended
+        body = _exactly(requests, LENGTH.unpack(length)[0])
+        if (process := _fork()) is None:
+            requests.close()
+            _become(Start(**json.loads(body)), streams)
+            return
+        for stream in streams:
+            os.close(stream)
+        requests.sendall(LENGTH.pack(process))
+
+
+def _import_portbook() -> None:
+    before = set(sys.modules)
+    import portbook
+
+    for module in pkgutil.walk_packages(portbook.__path__, "portbook."):
+        if module.name not in _NOT_IMPORTED:
+            with contextlib.suppress(ImportError):  # of a system that this is not
+                importlib.import_module(module.name)
+    for name in _LATE:
+        importlib.import_module(name)
+    _imported.extend(sys.modules.keys() - before)
+
+
+def _keep_modules() -> None:
+    """Let Python take down, at the end of the process, only what the process itself has imported.
+
+    To free what the server imported takes ten times longer than to fork.
+    """
+    kept = {name: sys.modules.pop(name, None) for name in _imported}
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
+def _exactly(requests: socket.socket, size: int) -> bytes:
+    body = b""
+    while len(body) < size:
+        body += requests.recv(size - len(body))
+    return body
+
+
+def _fork() -> int | None:
+    """Fork a process that this one is not the parent of; return its number, or nothing in the new process."""
+    told, telling = os.pipe()
+    waiting, going = os.pipe()
+    if not (between := os.fork()):
+        if not (process := os.fork()):
+            # Only when its parent has ended is its parent the one that it keeps.
+            os.read(waiting, 1)
+            return None
+        os.write(telling, LENGTH.pack(process))
+        os._exit(0)
+    os.waitpid(between, 0)
+    os.write(going, b"1")
+    (process,) = LENGTH.unpack(os.read(told, LENGTH.size))
+    for end in (told, telling, waiting, going):
+        os.close(end)
+    return process
+
+
+def _become(start: Start, streams: list[int]) -> None:
+    """Let this process be as one that was started so."""
+    if start.new_session:
+        os.setsid()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(STREAMS, _MOST_DESCRIPTORS)
+    os.chdir(start.folder)
+    os.environ.clear()
+    os.environ.update(start.environment)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.orig_argv = start.command
+    sys.argv = ["-m", *start.command[3:]]
+    sys.path[0] = str(Path.cwd())
+    sys.modules["__main__"] = ModuleType("__main__")
+    sys.stdin = sys.__stdin__ = _stream(0, "<stdin>", "r")
+    sys.stdout = sys.__stdout__ = _stream(1, "<stdout>", "w")
+    sys.stderr = sys.__stderr__ = _stream(2, "<stderr>", "w", "backslashreplace")
+
+
+def _stream(number: int, name: str, mode: str, errors: str | None = None) -> Any:
+    """A standard stream, made as Python makes it."""
+    before = (sys.stdin, sys.stdout, sys.stderr)[number]
+    unbuffered = before.write_through  # as `-u` and its variable have it
+    buffering = 0 if unbuffered and mode == "w" else -1
+    buffer: Any = open(number, mode + "b", buffering, closefd=False)  # noqa: SIM115 - as long as the process
+    raw = getattr(buffer, "raw", buffer)
+    raw.name = name
+    text: Any = io.TextIOWrapper(
+        buffer,
+        before.encoding,
+        errors or before.errors,
+        newline="\n",
+        line_buffering=not unbuffered and (number == 2 or raw.isatty()),
+        write_through=unbuffered,
+    )
+    text.mode = mode
+    return text
+
+
+def run() -> NoReturn:
+    """Run what the forked process was started for, as `python -m` does."""
+    as_main: Any = getattr(runpy, "_run_module_as_main")  # noqa: B009 - what Python itself calls
+    as_main(sys.orig_argv[2])
+    sys.exit()
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))
+    run()
