@@ -9,7 +9,6 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,15 +41,12 @@ class Nodes:
 def nodes_of(folder: Path, count: int, store: str) -> Iterator[Nodes]:
     """So many processes with the same settings; `store` is the table of the store."""
     (folder / "portbook.toml").write_text(f"[server]\nshared = true\n{store}")
-    with contextlib.ExitStack() as stack, ThreadPoolExecutor(count) as pool:
-        # Beside each other: a start takes longer than all the rest.
-        starting = [
-            pool.submit(
-                stack.enter_context, http_server("--log-dir", f"log{number}", cwd=folder, tools=(str(TOOLS),))
-            )
+    with contextlib.ExitStack() as stack:
+        starting = (
+            http_server("--log-dir", f"log{number}", cwd=folder, tools=(str(TOOLS),))
             for number in range(count)
-        ]
-        yield Nodes(folder, [each.result() for each in starting])
+        )
+        yield Nodes(folder, [stack.enter_context(each) for each in starting])
 
 
 class Reply:

@@ -91,6 +91,8 @@ class Node:
         self._recent_after = 0
         self.store_bell = Bell()
         """Rings when the store has changed."""
+        self.is_closing = False
+        """Whether this process is about to end."""
         self.mail_bell = Bell()
         """Rings when messages were taken."""
         self._pump: asyncio.Task[None] | None = None
@@ -114,6 +116,7 @@ class Node:
         """Begin to take messages. In the event loop."""
         self._loop = asyncio.get_running_loop()
         self._pump = self._loop.create_task(self._take_mail())
+        self._pump.add_done_callback(self._tell_end)
 
     async def close(self) -> None:
         """Stop taking messages; what this node ran has ended."""
@@ -214,6 +217,10 @@ class Node:
             self._pruned_at = now
             for prune in self._pruners:
                 await prune()
+
+    def _tell_end(self, pump: asyncio.Task[None]) -> None:
+        if not pump.cancelled() and (error := pump.exception()) is not None:
+            self._warn(f"messages of other processes are no longer taken: {type(error).__name__}; restart")
 
     def _poke(self, _: Future[int]) -> None:
         if self._loop is not None and not self._loop.is_closed():

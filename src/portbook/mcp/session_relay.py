@@ -13,6 +13,7 @@ from portbook.mcp.work import Key
 from portbook.model import JSONObject
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail
+from portbook.wire.jsonrpc import MAX_ID_BYTES
 
 __all__ = ["ANSWER", "CANCEL", "SessionRelay"]
 
@@ -54,6 +55,8 @@ class SessionRelay:
 
     def cancel(self, key: Key) -> bool:
         """Cancel a request that a different node may run; return whether they were told."""
+        if isinstance(key, str) and len(key) > MAX_ID_BYTES:
+            return False  # no request has such an id
         try:
             self._node.post(DraftMail(CANCEL, json_bytes(key).decode(), self.session))
         except StoreError:

@@ -26,7 +26,7 @@ class Reader:
         self.is_alive = True
         self.bell = Bell()
         self.written: list[bytes] = []
-        node = SimpleNamespace(store_bell=self.bell, wake=self.bell.ring, lives=self._lives)
+        node = SimpleNamespace(store_bell=self.bell, wake=self.bell.ring, lives=self._lives, is_closing=False)
         self.stream = StoredStream(rows, cast("Node", node), "s", "x.1", "2025-11-25")
 
     async def _lives(self, name: str) -> bool:

@@ -87,6 +87,11 @@ class OwnStreams:
                 del self._changes[next(iter(self._changes))]
         return found
 
+    def close(self) -> None:
+        """Send all readers away: this process ends, and they can resume at a different one."""
+        self._readers.clear()
+        self._node.mail_bell.ring()
+
     async def _give_way(self, mail: Mail) -> None:
         """Send a reader away that a newer one has replaced."""
         reader = self._readers.get(mail.session)

@@ -52,8 +52,8 @@ class StreamCopy(Protocol):
         """Drop a message, as the stream has."""
         ...
 
-    def end(self) -> None:
-        """End it."""
+    def end(self, *, is_answered: bool) -> None:
+        """End it, with an answer or without."""
         ...
 
     def expire(self) -> None:
@@ -190,7 +190,7 @@ class EventStream:
         self._news.set()
         self._made_room()
         if self._copied is not None:
-            self._copied.end()
+            self._copied.end(is_answered=message is not None)
         if self._keeper is not None:
             self._keeper.finish(self)
 
@@ -200,7 +200,7 @@ class EventStream:
         for position, message in self._messages.kept():
             copied.add(position, message, is_vital=True)
         if self.is_ended:
-            copied.end()
+            copied.end(is_answered=bool(self.end_position))
 
     def expire(self) -> None:
         """Delete what other nodes can read of it."""

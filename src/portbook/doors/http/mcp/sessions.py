@@ -19,7 +19,7 @@ from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions, labe
 from portbook.doors.http.mcp.resumable_stream import StreamPosition
 from portbook.doors.http.mcp.retained_streams import StreamBudget
 from portbook.errors import Refused
-from portbook.mcp.outlet import Emit
+from portbook.mcp.messages_during_call import Emit
 from portbook.model import Arrival, JSONObject
 from portbook.protocol.session import Session
 
@@ -220,6 +220,8 @@ class Sessions:
 
     def close(self) -> None:
         """Disconnect every client; the sessions stay in the store."""
+        if self._shared is not None:
+            self._shared.close()
         self._live.close()
 
     async def _write(self, live: LiveSession) -> None:

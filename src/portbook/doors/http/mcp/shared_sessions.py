@@ -82,6 +82,12 @@ class SharedSessions:
         on(CANCEL, lambda live, mail: live.connection.cancel(cast("Key", parse(mail.body.encode()))))
         on(READ, lambda live, mail: live.send_reader_away(mail.body))
 
+    def close(self) -> None:
+        """Send all readers away: this process ends."""
+        self.copies.is_closing = self._node.is_closing = True
+        self._own.close()
+        self._node.store_bell.ring()
+
     def relay_of(self, session_id: str) -> SessionRelay:
         """Return how the connection of a session reaches the other nodes."""
         return SessionRelay(self._node, digest_of(session_id))

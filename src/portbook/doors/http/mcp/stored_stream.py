@@ -68,7 +68,7 @@ class StoredStream:
     async def _copy(self, write: Write, at: int, may_read: Callable[[], bool]) -> None:
         loop = asyncio.get_running_loop()
         spoke, is_alive = loop.time(), True
-        while may_read():
+        while may_read() and not self._node.is_closing:
             turn = self._node.store_bell.turn
             found = await self._rows.after(self._session, self._name, at)
             if found is None or found.row.reader != self._reader:

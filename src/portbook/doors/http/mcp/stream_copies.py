@@ -46,10 +46,11 @@ class _Copy:
             self._dropped.append(position)
         self._copies.schedule(self, _GATHER_S)
 
-    def end(self) -> None:
-        """End it."""
-        self._is_ended = True
-        self._copies.schedule(self, 0.0)
+    def end(self, *, is_answered: bool) -> None:
+        """End it. Where this process ends before there is an answer, other nodes see to its end."""
+        if is_answered or not self._copies.is_closing:
+            self._is_ended = True
+            self._copies.schedule(self, 0.0)
 
     def expire(self) -> None:
         """Delete it: no client can resume it."""
@@ -88,6 +89,8 @@ class StreamCopies:
         self._due = 0.0
         self._writing: asyncio.Task[None] | None = None
         self._keeping: set[asyncio.Task[None]] = set()
+        self.is_closing = False
+        """Whether this process is about to end."""
 
     def keep(self, session: str, stream: EventStream, request: str) -> asyncio.Task[None]:
         """Store a stream of a session, by its digest; `request` is the id that it answers, as JSON."""
