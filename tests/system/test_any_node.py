@@ -334,3 +334,31 @@ def test_what_a_killed_node_ran_is_unknown_at_the_others(
         assert client.send(1, {"id": question["id"], "result": answer}).status == 202
         gate.touch()
         assert client.text(1, "pid") == str(pair.pid(1))
+
+
+@pytest.mark.covers("design.nodes.stopped")
+def test_a_node_that_stops_sends_its_clients_to_the_others(
+    nodes: Nodes, gate: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> None:
+    store = STORES[request.node.callspec.params["nodes"]]
+    with nodes_of(tmp_path_factory.mktemp("stopped"), 2, store) as pair:
+        client = NodeClient(pair)
+        client.ask(1, "resources/subscribe", {"uri": "node://thing"})
+        stream = client.listen(0)
+        stream.until(lambda: stream.events)
+        running, left = client.call(0, "steps", gate=str(gate)), client.call(0, "steps", gate=str(gate))
+        for each in (running, left):
+            each.until(lambda each=each: each.told(PROGRESS))
+        left.leave()
+        pair.servers[0].process.terminate()
+        stream.ended()  # at once: its client can resume elsewhere
+        gate.touch()
+        assert text_of(running.answer()) == f"done by {pair.pid(0)}"
+        pair.servers[0].process.wait(60)
+        answer = client.listen(1, left.last_id).ended().answer()
+        assert "result" in answer or _reason(answer) == "OUTCOME_UNKNOWN"
+        resumed = client.listen(1, stream.last_id)
+        resumed.until(lambda: resumed.events or resumed.status == 200)
+        client.text(1, "touch")
+        resumed.until(lambda: resumed.told(UPDATED))
+        resumed.leave()
