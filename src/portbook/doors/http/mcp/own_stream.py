@@ -43,11 +43,6 @@ class OwnStreams:
         node.on(LISTENING, self._give_way)
 
     @property
-    def rows(self) -> StreamRows:
-        """Return where streams are stored."""
-        return self._rows
-
-    @property
     def node(self) -> Node:
         """Return this node."""
         return self._node
@@ -67,7 +62,12 @@ class OwnStreams:
         """
         told = DraftMail(LISTENING, reader, session)
         before = await self._rows.open_own(session, reader, self._node.name, told)
-        self._readers[session] = reader, before.last + 1
+        mine = before.last + 1
+        if self._node.at > mine:  # a newer reader may have been told of before this one is known here
+            found = await self._rows.after(session, OWN_STREAM, 0)
+            if found is None or found.row.reader != reader:
+                return before
+        self._readers[session] = reader, mine
         self._node.wake()
         return before
 

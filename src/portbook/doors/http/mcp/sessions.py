@@ -259,13 +259,14 @@ class Sessions:
         live.saved = live.connection.session.changes
         live.is_kept = True
         live.touched = float("-inf")
-        live.looked = self._tick()
-        self._live.admit(live, live.looked)
+        # Read once more in a second: it may have ended between the look and this.
+        live.looked = self._tick() - _SHARED_LOOK_S + _LOOK_S
+        self._live.admit(live, self._tick())
         return live
 
     def _made(self, session_id: str, arrival: Arrival, bound: str, session: Session | None) -> LiveSession:
         live = LiveSession(session_id, arrival.key, bound, self._budget)
-        live.touched = self._tick()
+        live.touched = live.looked = self._tick()
         emit: Emit = live.standalone.emit
         relay = None if self._shared is None else self._shared.relay_of(session_id)
         if self._shared is not None and relay is not None:
