@@ -20,6 +20,7 @@ __all__ = [
     "HttpCalls",
     "call_of",
     "connect",
+    "exchange",
     "free_port",
     "headers_of",
     "measure_http",
@@ -76,10 +77,10 @@ def measure_http(
         headers = headers_of(calls, first)
         start_s, start_cpu_s = time.perf_counter() - child.started, child.cpu_seconds()
         connections = [first, *(connect(port) for _ in range(calls.connections - 1))]
-        _exchange(connections, headers, calls, range(1, 1 + _WARM_UP))
+        exchange(connections, headers, calls, range(1, 1 + _WARM_UP))
         idle_mib = child.resident_mib()
         cpu_before, before = child.cpu_seconds(), time.perf_counter()
-        _exchange(connections, headers, calls, range(1 + _WARM_UP, 1 + _WARM_UP + calls.calls))
+        exchange(connections, headers, calls, range(1 + _WARM_UP, 1 + _WARM_UP + calls.calls))
         elapsed, cpu_s = time.perf_counter() - before, child.cpu_seconds() - cpu_before
         # A new connection: idle ones make room where a crowd comes.
         with Crowd(port, calls.crowd) as crowd, connect(port) as alone:
@@ -227,7 +228,7 @@ def receive(connection: socket.socket) -> dict[str, str]:
     raise WrongAnswer("a connection was closed before its answer")
 
 
-def _exchange(
+def exchange(
     connections: Sequence[socket.socket], headers: dict[str, str], calls: HttpCalls, numbers: Sequence[int]
 ) -> None:
     """Send all calls, one at a time on each connection, and check the answers."""

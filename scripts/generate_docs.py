@@ -39,6 +39,7 @@ _FLAGS: Final = {
     "schema_override_uri": "--schema-override",
     "server.host": "--host",
     "server.port": "--port",
+    "server.workers": "--workers",
     "audit.log_dir": "--log-dir",
     "ids.deterministic": "--deterministic-ids",
     "python.toolsets": "TOOLSETS",
@@ -49,6 +50,7 @@ _TYPES: Final = {
     "text": "string",
     "path": "path",
     "whole": "whole number",
+    "count": "whole number or auto",
     "switch": "true or false",
     "texts": "list of strings",
     "keys": "list of tables",
@@ -213,6 +215,8 @@ def _settings() -> list[str]:
                 else f"{setting.minimum} or more"
             )
             lines[-1] += f" A whole number, {upper}."
+        elif setting.kind == "count":
+            lines[-1] += f" A whole number, from {setting.minimum} to {setting.maximum}, or auto."
     lines += [
         "",
         "## A file with every setting",

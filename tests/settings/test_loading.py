@@ -63,6 +63,7 @@ DIGEST = hashlib.sha256(b"a key").hexdigest()
             "audit key", "audit.key", '"/file"', "/env", Path("/flag"),
             (Path("/file"), Path("/env"), Path("/flag")),
         ),
+        case("workers", "server.workers", "1", "auto", 3, (1, "auto", 3)),
         case("batch", "assets.max_batch", "1", "2", 3, (1, 2, 3)),
         case("backend", "assets.backend_url", '"file"', "env", "flag", ("file", "env", "flag")),
         case("its path", "assets.backend_path", '"file"', "env", "flag", ("file", "env", "flag")),

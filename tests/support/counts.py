@@ -27,6 +27,11 @@ COUNTS: Final = {
         200,
         "{count:,} kills of servers under load: no record and no approval lost, none twice",
     ),
+    "worker kills": Count(
+        5,
+        500,
+        "{count:,} kills of workers under load: nothing lost, nothing twice, each started again",
+    ),
     "store kills": Count(
         60,
         2_000,

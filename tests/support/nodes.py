@@ -116,7 +116,7 @@ class Reply:
 class NodeClient:
     """One MCP client, which says to which node each of its requests goes."""
 
-    def __init__(self, nodes: Nodes, revision: str = "2025-11-25", node: int = 0) -> None:
+    def __init__(self, nodes: Nodes, revision: str = "2025-11-25", node: int = 0, second: int = 1) -> None:
         self._nodes = nodes
         self.revision = revision
         self.session = ""
@@ -129,7 +129,7 @@ class NodeClient:
             }
             reply = self.start(node, "initialize", params).ended()
             self.session = reply.headers["mcp-session-id"]
-            assert self.send(1, {"method": "notifications/initialized"}).status == 202
+            assert self.send(second, {"method": "notifications/initialized"}).status == 202
 
     def send(self, node: int, message: dict[str, Any]) -> Reply:
         """Send a message that is not answered."""

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from support import sdks
-from support.nodes import NodeClient, Nodes, nodes_of, text_of
-from support.portbook_process import environment
+from support.nodes import TOOLS, NodeClient, Nodes, nodes_of, text_of
+from support.portbook_process import environment, http_server
 from support.round_robin_proxy import round_robin
 from support.running_processes import wait_until
 
@@ -275,6 +275,26 @@ def test_an_official_client_completes_a_session_over_all_nodes(nodes: Nodes) -> 
         if mode == "legacy":
             assert seen["resumed"] == ["still there"] * 3
             assert seen["updates"] == ["node://thing"] * 3
+
+
+@pytest.mark.covers("design.nodes.workers")
+def test_workers_are_nodes(tmp_path: Path) -> None:
+    options = ("--workers", "2", "--log-dir", "log")
+    with http_server(*options, cwd=tmp_path, tools=(str(TOOLS),)) as server:
+        client = NodeClient(Nodes(tmp_path, [server]), node=0, second=0)
+        stream = client.listen(0)
+        stream.until(lambda: stream.events)
+        client.ask(0, "resources/subscribe", {"uri": "node://thing"})
+        for heard in range(1, 7):  # on a connection of its own, each: whichever worker takes it
+            reply = client.call(0, "ask")
+            reply.until(lambda reply=reply: reply.told("elicitation/create"))
+            [question] = reply.told("elicitation/create")
+            answer = {"action": "accept", "content": {"name": "Ada"}}
+            assert client.send(0, {"id": question["id"], "result": answer}).status == 202
+            assert text_of(reply.answer()).startswith("Ada told")
+            client.text(0, "touch")
+            stream.until(lambda heard=heard: len(stream.told(UPDATED)) == heard)
+        stream.leave()
 
 
 @pytest.mark.covers("design.nodes.plain_calls")

@@ -271,7 +271,7 @@ def _executor(
     make_client: Callable[[], HttpClient] | None,
 ) -> tuple[Dispatch, list[Callable[[], None]]]:
     """Return the executor of tools, and a list of functions to call when it learns a secret."""
-    python = PythonExecutor(workers=settings.workers)
+    python = PythonExecutor(workers=settings.tool_threads)
     on_secret: list[Callable[[], None]] = []
     if not collected.gateways:
         return Dispatch(python), on_secret

@@ -52,10 +52,14 @@ class JsonlSink:
         """The oldest file that is kept, if there were more, and the names of those that were removed."""
 
     def _open(self) -> int:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-        # Keeps other processes from pruning it; an exclusive lock also tells them that it is a server's.
-        fcntl.flock(file, fcntl.LOCK_EX if self._is_server else fcntl.LOCK_SH)
+        while True:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+            # Keeps other processes from pruning it; an exclusive lock also tells them that it is a server's.
+            fcntl.flock(file, fcntl.LOCK_EX if self._is_server else fcntl.LOCK_SH)
+            if os.fstat(file).st_nlink:
+                break
+            os.close(file)  # a process that started at the same time has pruned it before it was locked
         self._size = 0
         served = None if self._is_server else self._newest_served()
         self._link_latest(served or self.path)

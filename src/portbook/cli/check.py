@@ -86,12 +86,13 @@ def _doubts_of_servers(settings: Settings) -> list[str]:
 
 
 def _problems_of_door(settings: Settings) -> list[str]:
-    """Return why the HTTP door could not be opened: its host, its socket, its proxies or its certificate."""
+    """Return why the HTTP door could not be opened: host, socket, proxies, certificate or workers."""
     # Late: only here.
     from portbook.cli.http_door import usable_certificate, usable_host, usable_socket_path
+    from portbook.cli.worker_count import usable_worker_count
 
     problems = ProblemList(BadSettings)
-    for require in (usable_host, usable_socket_path, usable_certificate):
+    for require in (usable_host, usable_socket_path, usable_certificate, usable_worker_count):
         with problems:
             require(settings)
     return problems.texts()

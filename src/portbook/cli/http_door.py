@@ -8,7 +8,9 @@ import socket
 from collections.abc import Callable
 
 from portbook.app.running_app import App
+from portbook.doors.http.health import Fellows
 from portbook.doors.http.route_table import routes_of
+from portbook.doors.http.server.connection_tally import ConnectionTally
 from portbook.doors.http.server.http_server import HttpServer, ServerOptions
 from portbook.doors.http.server.listeners import bind, is_host, is_loopback
 from portbook.doors.http.server.peer_address import BadProxy, PeerAddresses
@@ -22,8 +24,16 @@ __all__ = ["HttpDoor", "bound", "usable_certificate", "usable_host", "usable_soc
 class HttpDoor:
     """A socket that listens from the start on, and a server on it once there are routes."""
 
-    def __init__(self, settings: Settings, inherited: int | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        inherited: int | None = None,
+        tally: ConnectionTally | None = None,
+        workers: Fellows | None = None,
+    ) -> None:
         """Listen as the settings say, or at the socket with the descriptor `inherited`.
+
+        `tally` and `workers` are those of a worker: further processes listen at the same socket.
 
         Raises `BadSettings` for settings that cannot be used, `OSError` where it cannot listen.
         """
@@ -35,12 +45,19 @@ class HttpDoor:
         if inherited is not None:
             self._listener = socket.socket(fileno=inherited)
             # Where it listens decides, whatever the settings have come to say since.
-            host = str(self._listener.getsockname()[0])
+            is_at_path = self._listener.family == socket.AF_UNIX
+            host = "localhost" if is_at_path else str(self._listener.getsockname()[0])
         else:
             self._listener = bound(settings) if self._unix is None else self._unix.listener
         self.is_exposed = self._unix is None and not is_loopback(host)
         """Whether different machines can connect."""
-        self._server: HttpServer | None = None
+        self._tally = tally
+        self._workers = workers
+
+    @property
+    def descriptor(self) -> int:
+        """Return the descriptor of the socket that listens."""
+        return self._listener.fileno()
 
     @property
     def place(self) -> str:
@@ -52,13 +69,21 @@ class HttpDoor:
         scheme = "http" if self._certificate is None else "https"
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
+    def invitation(self, served: str) -> str:
+        """Return what operators read when it serves: how much, in words, and where."""
+        place = self.place
+        if not place.startswith("http"):
+            return f"serving {served} at {place}; Ctrl-C stops"
+        return f"serving {served}; open {place}/ or connect an MCP client to {place}/mcp; Ctrl-C stops"
+
     def open(self, app: App, warn: Callable[[str], None]) -> HttpServer:
         """Return the server of an app's routes."""
         options = ServerOptions(
             trusted_proxies=self._trusted_proxies,
             tls=None if self._certificate is None else self._certificate.context,
+            tally=self._tally,
         )
-        routes = routes_of(app, warn, has_legacy_sse=self._has_legacy_sse)
+        routes = routes_of(app, warn, has_legacy_sse=self._has_legacy_sse, workers=self._workers)
         return HttpServer(routes, [self._listener], options, on_stop=app.changes.close)
 
     def reload_certificate(self) -> None:
@@ -68,6 +93,10 @@ class HttpDoor:
         """
         if self._certificate is not None:
             self._certificate.reload()
+
+    def close_listener(self) -> None:
+        """Stop listening here; a socket at a path stays there."""
+        self._listener.close()
 
     def close(self) -> None:
         """Stop listening; a socket at a path is removed."""

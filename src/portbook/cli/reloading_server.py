@@ -21,10 +21,9 @@ from typing import Final
 from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.load_failure import load_failure
-from portbook.cli.served_lists import LISTED
 from portbook.cli.slow_reload import SlowReload
 from portbook.cli.starting_server import Ready, StartingServer
-from portbook.cli.stop_signals import Door
+from portbook.cli.stop_signals import ReplacedDoor, leave
 from portbook.cli.terminal import say
 from portbook.cli.watched_files import (
     POLL_S,
@@ -34,7 +33,6 @@ from portbook.cli.watched_files import (
     without_changes_since,
 )
 from portbook.model import Kind
-from portbook.tools.toolset import Changed
 
 __all__ = ["ReloadingServer", "command_of_this_process", "leave_when_superseded"]
 
@@ -46,24 +44,14 @@ SUPERSEDED: Final = signal.SIGUSR1
 LISTS_DIFFER: Final = signal.SIGUSR2
 
 
-def leave_when_superseded(app: App, doors: Sequence[Door]) -> None:
+def leave_when_superseded(app: App, doors: Sequence[ReplacedDoor]) -> None:
     """Once a newer server has taken over: tell clients where the lists differ, and end the calls under way.
 
     A signal does not say which of them; clients were told only of lists that have something in them.
     """
-
-    def leave(*, lists_differ: bool) -> None:
-        for kind in LISTED:
-            if lists_differ and app.catalog.of(kind):
-                app.changes.publish(Changed(kind))
-        app.approvals.stop_waiting()
-        app.let_tasks_end()
-        for door in doors:
-            door.stop()
-
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(SUPERSEDED, partial(leave, lists_differ=False))
-    loop.add_signal_handler(LISTS_DIFFER, partial(leave, lists_differ=True))
+    loop.add_signal_handler(SUPERSEDED, partial(leave, app, doors, lists_differ=False))
+    loop.add_signal_handler(LISTS_DIFFER, partial(leave, app, doors, lists_differ=True))
 
 
 class ReloadingServer:

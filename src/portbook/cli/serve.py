@@ -22,7 +22,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
 from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
 from portbook.cli.served_counts import served_counts
-from portbook.cli.stop_signals import Door, stop_on_signals
+from portbook.cli.stop_signals import Door, leave, stop_on_signals
 from portbook.cli.terminal import say, stop_with
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
@@ -32,6 +32,8 @@ from portbook.settings import Settings
 if TYPE_CHECKING:
     from portbook.cli.http_door import HttpDoor
     from portbook.cli.inherited_socket import Inherited
+    from portbook.cli.worker_link import WorkerLink
+    from portbook.doors.http.server.http_server import HttpServer
 
 __all__ = ["command", "serve_until_done"]
 
@@ -48,6 +50,11 @@ _YOUNG: Final = 10_000
 )
 @click.option("--host", help="Address of the HTTP server.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="Port of the HTTP server; 0 picks a free one.  [default: 8765]")
+@click.option(
+    "--workers",
+    metavar="N|auto",
+    help="Processes that serve HTTP together; auto is one for each processor.  [default: 1]",
+)
 @click.option(
     "--schema-override",
     metavar="URI",
@@ -73,6 +80,7 @@ def command(
     http: bool,
     host: str | None,
     port: int | None,
+    workers: str | None,
     schema_override: str | None,
     config: Path | None,
     log_dir: Path | None,
@@ -83,18 +91,20 @@ def command(
     TOOLSETS are Python files or modules with a Toolset. Without --stdio and --http: HTTP if standard input is
     a terminal, STDIO if it is a pipe.
     """
-    if not stdio and not http:
-        http = sys.stdin.isatty()
-        stdio = not http
-    if reload and stdio and http:
-        raise click.UsageError("--reload is for one door; leave out --stdio or --http")
-    flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
+    stdio, http = _doors(stdio=stdio, http=http, reload=reload, has_workers=workers is not None)
+    flags = {
+        "server.host": host,
+        "server.port": port,
+        "server.workers": int(workers) if workers and workers.isdecimal() else workers,
+        "schema_override_uri": schema_override,
+    }
     given = partial(
         settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags, servers=servers
     )
     if reload and http:
         raise click.exceptions.Exit(_serve_and_watch(given, config))
     inherited, is_trial = _inherited(), _is_trial()
+    link = _link()
     gc.disable()  # until it serves: whatever a start makes, it keeps
     occupy_standard_error()
     # Before any tool is loaded: what its module prints must not mix with the frames.
@@ -105,20 +115,24 @@ def command(
     with queued_output():
         try:
             settings = given(config, toolsets=toolsets, debug=debug)
-            http_door = _http_door(settings, inherited) if http else None
+            if http and link is None and settings.worker_processes != 1:
+                _supervise_workers(settings, with_stdio=stdio, is_reloading=inherited is not None)
+            http_door = _http_door(settings, inherited, link) if http else None
+            warn = _warn if link is None else link.warn
             app = assemble(
                 settings,
                 is_exposed=http_door is not None and http_door.is_exposed,
-                warn=lambda text: say(f"warning: {text}"),
+                warn=warn,
                 sink=NoSink() if is_trial else None,
                 is_server=True,
+                is_shared=link is not None,
             )
         except (*START_ERRORS, OSError) as error:
             raise stop_with(error) from None
         if is_trial:
             asyncio.run(app.close())
             return
-        for warning in app.warnings:
+        for warning in app.warnings if link is None or link.tells_doubts else ():
             say(f"warning: {warning}")
         # A reload reads the same file; if it is gone by then, the rules stay as they are.
         load = partial(given, settings.config)
@@ -128,7 +142,23 @@ def command(
             _run(_serve_reloading(app, settings, streams, load, again), with_http=False)
             return
         on_ready = partial(_tell_ready, inherited, settings, app)
-        _run(_serve(app, streams, http_door, load=load, on_ready=on_ready), with_http=http)
+        serving = _serve(app, streams, http_door, load=load, on_ready=on_ready, warn=warn, link=link)
+        _run(serving, with_http=http)
+
+
+def _doors(*, stdio: bool, http: bool, reload: bool, has_workers: bool) -> tuple[bool, bool]:
+    """Return whether to serve standard input, and HTTP.
+
+    Raises `UsageError` for options that do not go together.
+    """
+    if not stdio and not http:
+        http = sys.stdin.isatty()
+        stdio = not http
+    if reload and stdio and http:
+        raise click.UsageError("--reload is for one door; leave out --stdio or --http")
+    if has_workers and not http:
+        raise click.UsageError("--workers is for HTTP; add --http")
+    return stdio, http
 
 
 async def _serve(
@@ -137,18 +167,21 @@ async def _serve(
     http_door: HttpDoor | None,
     *,
     load: Callable[[], Settings],
-    on_ready: Callable[[list[Door]], None],
+    on_ready: Callable[[list[HttpServer]], None],
+    warn: Callable[[str], None],
+    link: WorkerLink | None,
 ) -> None:
-    doors: list[Door] = []
-    if http_door is not None:
-        doors.append(http_door.open(app, warn=lambda text: say(f"warning: {text}")))
+    servers = [] if http_door is None else [http_door.open(app, warn)]
+    doors: list[Door] = [*servers]
     if streams is not None:
         doors.append(_stdio_door(app, streams))
     reload_certificate = None if http_door is None else http_door.reload_certificate
     _heed_signals(app, doors, load, reload_certificate)
-    on_ready(doors)
-    if http_door is not None:
-        say(_invitation(app, http_door))
+    on_ready(servers)
+    if link is not None:
+        _join(link, app, servers)
+    elif http_door is not None:
+        say(http_door.invitation(served_counts(app.catalog)))
     # What is there now stays. The collector need not look at it again, however many tools there are.
     gc.freeze()
     gc.set_threshold(_YOUNG)
@@ -157,9 +190,13 @@ async def _serve(
     try:
         await asyncio.gather(*(serve_until_done(door, doors) for door in doors))
     finally:
+        if link is not None:
+            await link.stop_reporting()
         await app.close()
         if http_door is not None:
             http_door.close()
+        if link is not None:
+            link.close()
     if app.executor.has_strays:
         # Every call is answered and recorded; the loop would wait for threads that do not end.
         drain_output()
@@ -234,10 +271,63 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
             other.stop()
 
 
-def _http_door(settings: Settings, inherited: Inherited | None) -> HttpDoor:
+def _warn(text: str) -> None:
+    say(f"warning: {text}")
+
+
+def _http_door(settings: Settings, inherited: Inherited | None, link: WorkerLink | None) -> HttpDoor:
     from portbook.cli.http_door import HttpDoor  # only where it is served: its routes and pages take time
 
+    if link is not None:
+        return HttpDoor(settings, link.place.listener, link.tally(), link)
     return HttpDoor(settings, None if inherited is None else inherited.listener)
+
+
+def _link() -> WorkerLink | None:
+    """Return the link to the process that supervises, if this one is a worker."""
+    if "_PORTBOOK_WORKER" not in os.environ:
+        return None
+    from portbook.cli.worker_link import WorkerLink  # late: only in a worker
+
+    link = WorkerLink.of_environment()
+    if link is not None:
+        link.start()
+    return link
+
+
+def _join(link: WorkerLink, app: App, servers: list[HttpServer]) -> None:
+    """Serve together with the other workers."""
+    from portbook.cli.served_lists import served_lists  # late: only in a worker
+
+    # The supervisor replaces workers; one that reloaded alone would decide by rules of its own.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: None)
+    link.heed(partial(_obey, app, servers))
+    link.report(partial(app.checks, deep=False))
+    link.tell_ready(served_counts(app.catalog), served_lists(app.catalog), app.rules.policy.digest)
+
+
+def _obey(app: App, servers: list[HttpServer], command: str) -> None:
+    from portbook.cli.worker_link import Command
+
+    if command == Command.STOP:
+        app.approvals.stop_waiting()
+        for server in servers:
+            server.stop()
+    else:
+        leave(app, servers, lists_differ=command == Command.LEAVE_CHANGED)
+
+
+def _supervise_workers(settings: Settings, *, with_stdio: bool, is_reloading: bool) -> None:
+    """Supervise workers and exit, if the settings ask for more than one.
+
+    Raises `BadSettings` where they cannot serve together, `OSError` where they cannot listen.
+    """
+    from portbook.cli.supervised_serving import serve_with_workers  # late: most servers are one process
+    from portbook.cli.worker_count import usable_worker_count
+
+    count = usable_worker_count(settings, with_stdio=with_stdio, is_reloading=is_reloading)
+    if count > 1:
+        raise click.exceptions.Exit(serve_with_workers(settings, count))
 
 
 def _serve_and_watch(given: Callable[..., Settings], config: Path | None) -> int:
@@ -251,6 +341,10 @@ def _serve_and_watch(given: Callable[..., Settings], config: Path | None) -> int
             raise settings.complain(
                 ("server", "socket"), "cannot be reloaded; leave it out, or leave out --reload"
             )
+        if settings.worker_processes != 1:
+            from portbook.cli.worker_count import usable_worker_count
+
+            usable_worker_count(settings, is_reloading=True)
         listener = bound(settings)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
@@ -278,26 +372,19 @@ def _is_trial() -> bool:
     return is_trial()
 
 
-def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, doors: list[Door]) -> None:
+def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, servers: list[HttpServer]) -> None:
     if inherited is not None:
         from portbook.cli.reloading_server import leave_when_superseded  # late, here and below: seldom needed
         from portbook.cli.served_lists import served_lists
         from portbook.cli.starting_server import Ready, tell_ready
         from portbook.cli.watched_files import watched_files
 
-        leave_when_superseded(app, doors)
+        leave_when_superseded(app, servers)
         at = None if settings.socket is None else str(settings.socket)
         address = {"server.host": settings.host, "server.port": settings.port, "server.socket": at}
         tell_ready(
             inherited.pipe, Ready(watched_files(settings), dict(served_lists(app.catalog)), {**address})
         )
-
-
-def _invitation(app: App, http_door: HttpDoor) -> str:
-    served, place = served_counts(app.catalog), http_door.place
-    if not place.startswith("http"):
-        return f"serving {served} at {place}; Ctrl-C stops"
-    return f"serving {served}; open {place}/ or connect an MCP client to {place}/mcp; Ctrl-C stops"
 
 
 def _run(main: Coroutine[Any, Any, None], *, with_http: bool) -> None:

@@ -1,18 +1,21 @@
-"""SIGINT and SIGTERM: finish what is in flight, then end; a second signal ends at once."""
+"""How a server ends: at SIGINT and SIGTERM, the second time at once, or when a newer one is ready."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.output_queue import drain_output
+from portbook.cli.served_lists import LISTED
 from portbook.cli.terminal import say
+from portbook.tools.toolset import Changed
 
-__all__ = ["Door", "stop_on_signals"]
+__all__ = ["Door", "ReplacedDoor", "leave", "stop_on_signals"]
 
 
 class Door(Protocol):
@@ -51,3 +54,22 @@ def stop_on_signals(
 
     for number in numbers:
         loop.add_signal_handler(number, stop)
+
+
+class ReplacedDoor(Protocol):
+    """A transport whose address a newer process has taken over."""
+
+    def retire(self) -> None:
+        """Finish the calls in flight, and those that clients are about to send."""
+        ...
+
+
+def leave(app: App, doors: Sequence[ReplacedDoor], *, lists_differ: bool) -> None:
+    """End the calls under way, for a newer server has taken over; tell clients where its lists differ."""
+    for kind in LISTED:
+        if lists_differ and app.catalog.of(kind):
+            app.changes.publish(Changed(kind))
+    app.approvals.stop_waiting()
+    app.let_tasks_end()
+    for door in doors:
+        door.retire()

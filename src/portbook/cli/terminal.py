@@ -28,6 +28,7 @@ __all__ = [
     "problem_as_data",
     "problems_of",
     "say",
+    "speak_as",
     "stop_with",
     "tell_usage_error",
     "verdict_or_none",
@@ -39,12 +40,22 @@ _PLACE: Final = late_pattern(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<
 _OUTPUT: Final = "portbook.output"
 
 
+# What this process calls itself, where several print to one standard error; with a colon after it.
+_speaker = ""
+
+
+def speak_as(name: str) -> None:
+    """Begin every message of this process with its name."""
+    global _speaker  # noqa: PLW0603 - one name for the process, said before anything else is
+    _speaker = f"{name}: "
+
+
 def say(message: str) -> None:
     """Print a message to standard error; standard output is for data.
 
     Further lines are indented, so that a name with a line break in it cannot look like a message of its own.
     """
-    click.echo("portbook: " + escaped_lines(message).replace("\n", "\n  "), err=True)
+    click.echo(f"portbook: {_speaker}" + escaped_lines(message).replace("\n", "\n  "), err=True)
 
 
 def claim_stdout() -> TextIO:

@@ -13,7 +13,18 @@ from portbook.tools.tool_names import ToolNames
 __all__ = ["SETTINGS", "CertificateFiles", "Kind", "Setting"]
 
 Kind = Literal[
-    "text", "path", "whole", "switch", "texts", "keys", "choice", "address", "tables", "table", "certificate"
+    "text",
+    "path",
+    "whole",
+    "count",
+    "switch",
+    "texts",
+    "keys",
+    "choice",
+    "address",
+    "tables",
+    "table",
+    "certificate",
 ]
 
 
@@ -85,6 +96,16 @@ SETTINGS: Final = (
         "Port of the HTTP server; 0 picks a free one.",
         0,
         65535,
+    ),
+    Setting(
+        "server.workers",
+        "worker_processes",
+        "count",
+        1,
+        "PORTBOOK_WORKERS",
+        "Processes that serve HTTP together, at one address; auto is one for each processor.",
+        1,
+        256,
     ),
     Setting(
         "server.allowed_hosts",
@@ -280,11 +301,11 @@ SETTINGS: Final = (
     ),
     Setting(
         "execution.workers",
-        "workers",
+        "tool_threads",
         "whole",
         16,
         None,
-        "Worker threads for plain Python functions.",
+        "Threads for plain Python functions, in each process that serves.",
         1,
         1024,
     ),

@@ -41,6 +41,7 @@ class Settings(NamedTuple):
     schema_override_sha256: str | None
     host: str
     port: int
+    worker_processes: int | Literal["auto"]
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
     socket: Path | None
@@ -63,7 +64,7 @@ class Settings(NamedTuple):
     store_path: Path
     toolsets: tuple[str, ...]
     timeout_ms: int
-    workers: int
+    tool_threads: int
     docs_enabled: bool | None
     docs_folder: Path | None
     schema_root: Path | None

@@ -26,7 +26,7 @@ def value_from_text(setting: Setting, text: str, origin: str) -> Any:
 
     Raises `BadSettings` where it cannot be one.
     """
-    is_number = setting.kind == "whole" and re.fullmatch(r"\d{1,10}", text, re.ASCII)
+    is_number = setting.kind in ("whole", "count") and re.fullmatch(r"\d{1,10}", text, re.ASCII)
     return value_of(setting, int(text) if is_number else text, lambda *_: origin)
 
 
@@ -53,6 +53,9 @@ def _is_right(setting: Setting, value: Any) -> bool:
     match setting.kind:
         case "whole":
             return type(value) is int and setting.minimum <= value <= setting.maximum
+        case "count":
+            is_number = type(value) is int and setting.minimum <= value <= setting.maximum
+            return is_number or value == "auto"
         case "switch":
             return isinstance(value, bool)
         case "texts" | "tables":
@@ -90,6 +93,8 @@ def _wanted(setting: Setting, value: Any) -> str:
     match setting.kind:
         case "whole":
             return f"a whole number from {setting.minimum} to {setting.maximum}"
+        case "count":
+            return f"auto, or a whole number from {setting.minimum} to {setting.maximum}"
         case "switch":
             return "true or false, without quotes"
         case "texts":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import parse_qs
 
 from portbook.app.health_checks import is_healthy
@@ -15,7 +15,7 @@ from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.version import __version__
 
-__all__ = ["Checks", "health", "livez"]
+__all__ = ["Checks", "Fellows", "health", "livez"]
 
 # Runs every check, with True also those of the gateways; the value of a check that passed is None.
 Checks = Callable[[bool], Awaitable[Mapping[str, str | None]]]
@@ -23,12 +23,28 @@ Checks = Callable[[bool], Awaitable[Mapping[str, str | None]]]
 _NEEDS_KEY: Final = Refused(Reason.UNAUTHORIZED)
 
 
+class Fellows(Protocol):
+    """The workers that serve together with this one."""
+
+    def problem(self) -> str | None:
+        """Return which part of a different worker fails, None if none does."""
+        ...
+
+    def as_data(self) -> JSONObject:
+        """Return how each worker is doing, as JSON."""
+        ...
+
+
 def health(
-    checks: Checks, is_known: Callable[[str | None], bool], servers: Callable[[], list[JSON]] = list
+    checks: Checks,
+    is_known: Callable[[str | None], bool],
+    servers: Callable[[], list[JSON]] = list,
+    workers: Fellows | None = None,
 ) -> Serve:
     """Return what reports every check; only a caller with a key learns why one failed.
 
-    Without a key, a request makes no calls to gateways, and is not told of the MCP servers.
+    Without a key, a request makes no calls to gateways, and is not told of the MCP servers. A worker that is
+    being started again is told of, and takes nothing down: the others serve.
     """
 
     async def serve(request: InboundRequest) -> Reply:
@@ -36,13 +52,17 @@ def health(
         tells_why = is_known(key_of(request.head))
         if deep and not tells_why:
             return refusal(_NEEDS_KEY, b"www-authenticate: Bearer\r\n")
-        found = await checks(deep)
+        found = {**await checks(deep)}
+        if workers is not None:
+            found["workers"] = workers.problem()
         is_well = is_healthy(found)
         body: JSONObject = {
             "status": "ok" if is_well else "failed",
             "version": __version__,
             "checks": {name: _told(problem, tells_why=tells_why) for name, problem in found.items()},
         }
+        if workers is not None:
+            body["workers"] = workers.as_data()
         if deep and (statuses := servers()):
             body["servers"] = statuses
         return Reply(200 if is_well else 503, JSON_LINES, json_bytes(body))

@@ -10,7 +10,7 @@ from portbook.audit.call_index import CallIndex
 from portbook.doors.http.approvals import APPROVALS, decide_approval, list_approvals, show_approval
 from portbook.doors.http.console import console
 from portbook.doors.http.docs_page import DOCS, docs_page
-from portbook.doors.http.health import health, livez
+from portbook.doors.http.health import Fellows, health, livez
 from portbook.doors.http.key_page import readable_refusals
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
@@ -48,26 +48,38 @@ __all__ = ["route_table", "routes_of"]
 
 
 def routes_of(
-    served: App, warn: Callable[[str], None] = lambda _: None, *, has_legacy_sse: bool = False
+    served: App,
+    warn: Callable[[str], None] = lambda _: None,
+    *,
+    has_legacy_sse: bool = False,
+    workers: Fellows | None = None,
 ) -> Router:
     """Return every route, behind the Host and Origin check and CORS."""
-    routes = route_table(served, warn, has_legacy_sse=has_legacy_sse)
+    routes = route_table(served, warn, has_legacy_sse=has_legacy_sse, workers=workers)
     return Router(routes, served.hosts, _is_shared)
 
 
 def route_table(
-    served: App, warn: Callable[[str], None] = lambda _: None, *, has_legacy_sse: bool = False
+    served: App,
+    warn: Callable[[str], None] = lambda _: None,
+    *,
+    has_legacy_sse: bool = False,
+    workers: Fellows | None = None,
 ) -> dict[tuple[str, str], Route]:
-    """Return every route, by method and path; those of HTTP+SSE only where the operator wants them."""
+    """Return every route, by method and path; those of HTTP+SSE only where the operator wants them.
+
+    `workers` are the processes that serve together with this one, where there are any.
+    """
     boundary, desk = served.boundary, served.approvals
+    well = health(served.checks, served.knows, served.server_statuses, workers)
     pages: dict[str, Serve] = {
         **console(lambda: served.needs_key, lambda: boundary.has_operator_key),
         DOCS: docs_page(),
         OPENAPI: openapi(boundary),
         APPROVALS: list_approvals(boundary, desk),
         f"{APPROVALS}/{{}}": show_approval(boundary, desk),
-        "/health": health(served.checks, served.knows, served.server_statuses),
-        "/readyz": health(served.checks, served.knows, served.server_statuses),
+        "/health": well,
+        "/readyz": well,
         "/livez": livez,
     }
     pages |= _operator_pages(served)

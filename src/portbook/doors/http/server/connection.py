@@ -145,11 +145,14 @@ class ServerConnection(asyncio.Protocol):
         else:
             self._close()
 
-    def stop(self) -> None:
-        """Finish the request that is being sent or answered, and close."""
+    def stop(self, *, after_next: bool = False) -> None:
+        """Finish the request that is being sent or answered, and close.
+
+        Without one, close at once; `after_next` waits for one.
+        """
         if self._state.phase in (Phase.BODY, Phase.ANSWER):
             self._answerer.closes = True
-        elif self._state.phase in _BEFORE_ANSWER:
+        elif self._state.phase in _BEFORE_ANSWER and not after_next:
             self._close()
 
     def give_way(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from ssl import SSLContext
 from typing import Final
@@ -12,16 +12,21 @@ from typing import Final
 from portbook.doors.http.router import Router
 from portbook.doors.http.server.admission import ConnectionLimits
 from portbook.doors.http.server.connection import ServerConnection
+from portbook.doors.http.server.connection_tally import ConnectionTally
 from portbook.doors.http.server.deadlines import Deadlines
 from portbook.doors.http.server.listeners import with_descriptors
 from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses
+from portbook.doors.http.server.shared_listener import SharedListener
 from portbook.doors.http.server.tls_connection import TlsConnection
 
 __all__ = ["HttpServer", "ServerOptions"]
 
 # A shutdown waits this long for answers that are still being sent.
 _GRACE_S: Final = 40.0
+
+# So long, a server that a newer one replaces waits for the next request of each connection.
+_LINGER_S: Final = 2.0
 
 _BACKLOG: Final = 2048
 
@@ -35,6 +40,8 @@ class ServerOptions:
     trusted_proxies: tuple[str, ...] = ()
     tls: SSLContext | None = None
     grace_s: float = _GRACE_S
+    tally: ConnectionTally | None = None
+    """Where further processes listen at the same sockets: how many connections each of them has."""
 
 
 class HttpServer:
@@ -53,6 +60,7 @@ class HttpServer:
         self._options = options or ServerOptions()
         self._on_stop = on_stop
         self._stopping = asyncio.Event()
+        self._is_replaced = False
         self._shared: OpenConnections | None = None
 
     @property
@@ -68,13 +76,16 @@ class HttpServer:
             with_descriptors(options.limits),
             options.deadlines,
             PeerAddresses(options.trusted_proxies),
+            on_count=None if options.tally is None else options.tally.set,
         )
-        servers = [await self._listen(listener, shared) for listener in self._listeners]
+        close = [await self._listen(listener, shared) for listener in self._listeners]
         try:
             await self._stopping.wait()
         finally:
-            for server in servers:
-                server.close()
+            for each in close:
+                await each()
+            if self._is_replaced:
+                await shared.retire(_LINGER_S)
             shared.stop()
             self._on_stop()
             await shared.emptied(options.grace_s)
@@ -83,16 +94,30 @@ class HttpServer:
         """Take no more connections and finish requests in flight."""
         self._stopping.set()
 
-    async def _listen(self, listener: socket.socket, shared: OpenConnections) -> asyncio.Server:
-        loop, tls = asyncio.get_running_loop(), self._options.tls
+    def retire(self) -> None:
+        """Do the same for a newer server at this socket: what a client is about to send is answered, too."""
+        self._is_replaced = True
+        self._stopping.set()
+
+    async def _listen(
+        self, listener: socket.socket, shared: OpenConnections
+    ) -> Callable[[], Awaitable[None]]:
+        """Take connections; return what ends that."""
+        loop, tls, tally = asyncio.get_running_loop(), self._options.tls, self._options.tally
 
         def connect() -> ServerConnection:
+            if tls is not None and listener.family != socket.AF_UNIX:
+                return TlsConnection(shared, tls)
             return ServerConnection(shared)
 
+        if tally is not None:
+            return SharedListener(listener, connect, tally).close
         if listener.family == socket.AF_UNIX:
-            return await loop.create_unix_server(connect, sock=listener, backlog=_BACKLOG)
-        if tls is not None:
-            return await loop.create_server(
-                lambda: TlsConnection(shared, tls), sock=listener, backlog=_BACKLOG
-            )
-        return await loop.create_server(connect, sock=listener, backlog=_BACKLOG)
+            server = await loop.create_unix_server(connect, sock=listener, backlog=_BACKLOG)
+        else:
+            server = await loop.create_server(connect, sock=listener, backlog=_BACKLOG)
+
+        async def close() -> None:
+            server.close()
+
+        return close

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -34,8 +35,8 @@ class OpenConnection(Protocol):
         """End the phase whose time is over."""
         ...
 
-    def stop(self) -> None:
-        """Finish the request that is being answered, and close."""
+    def stop(self, *, after_next: bool = False) -> None:
+        """Finish the request that is being answered, and close; without one, `after_next` waits for one."""
         ...
 
     def abort(self) -> None:
@@ -57,7 +58,9 @@ class OpenConnections:
         deadlines: Deadlines,
         addresses: PeerAddresses,
         clock: Callable[[], float] = time.time,
+        on_count: Callable[[int], None] | None = None,
     ) -> None:
+        """Hold no connection yet; `on_count` is told how many there are when that changes."""
         self.handle = router.handle
         """Returns how a request is answered."""
         self.deadlines = deadlines
@@ -67,6 +70,7 @@ class OpenConnections:
         self.admission = Admission(limits, addresses)
         self.is_stopping = False
         self._clock = clock
+        self._on_count = on_count
         self.held = HeldReplies()
         self.turns = Turns()
         self.unread = SharedByteLimit[OpenConnection](limits.unread_bytes, lambda one: one.abort())
@@ -96,12 +100,16 @@ class OpenConnections:
         """Take a connection under the timer."""
         self._open.add(connection)
         self._empty.clear()
+        if self._on_count is not None:
+            self._on_count(len(self._open))
         if self._timer is None:
             self._sweep()
 
     def leave(self, connection: OpenConnection) -> None:
         """Let a connection go."""
         self._open.discard(connection)
+        if self._on_count is not None:
+            self._on_count(len(self._open))
         if not self._open:
             self._empty.set()
 
@@ -122,6 +130,18 @@ class OpenConnections:
         self.is_stopping = True
         for connection in tuple(self._open):
             connection.stop()
+
+    async def retire(self, seconds: float) -> None:
+        """Close each connection after its next request; return when none is open, or after `seconds`.
+
+        A client that sends its next request at this moment gets an answer, not a closed connection.
+        """
+        self.is_stopping = True
+        for connection in tuple(self._open):
+            connection.stop(after_next=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._empty.wait()
 
     async def emptied(self, seconds: float) -> None:
         """Return when no connection is open; after `seconds`, those that are left are closed at once."""
