@@ -48,13 +48,10 @@ class StreamEvents(NamedTuple):
 
 
 class OwnStreamRow(NamedTuple):
-    """How a session's own stream was before it got a new reader."""
+    """How far a session's own stream was read before it got a new reader."""
 
-    reader: str
-    """The one that read it; empty for none."""
-    node: str
     position: int
-    """The number that its last reader had read up to."""
+    """The number up to which a reader that has left had read it."""
     last: int
     """The number of the newest message to all."""
 
@@ -173,7 +170,7 @@ class StreamRows:
     async def open_own(self, session: str, reader: str, node: str, mail: DraftMail) -> OwnStreamRow:
         """Make `reader` at `node` the only reader of a session's own stream; tell all nodes with `mail`.
 
-        Return how the stream was before. Raises `StoreError` where that cannot be written.
+        Return how far it was read before. Raises `StoreError` where that cannot be written.
         """
         now = self._clock.now()
 
@@ -181,7 +178,7 @@ class StreamRows:
             # First, for that keeps other readers waiting that come at the same time.
             last = put_mail(connection, now, (mail,)) - 1
             found = connection.execute(
-                "SELECT reader, node, position FROM stream WHERE session = ? AND name = ?",
+                "SELECT position FROM stream WHERE session = ? AND name = ?",
                 (session, OWN_STREAM),
             ).fetchone()
             connection.execute(
@@ -191,8 +188,8 @@ class StreamRows:
                 (session, OWN_STREAM, node, reader, last, now),
             )
             if found is None:
-                return OwnStreamRow("", "", last, last)
-            return OwnStreamRow(str(found[0]), str(found[1]), int(found[2]), last)
+                return OwnStreamRow(last, last)
+            return OwnStreamRow(int(found[0]), last)
 
         return await asyncio.wrap_future(self._store.submit(write))
 

@@ -127,10 +127,9 @@ class OwnStream:
             before = await self._streams.enter(self._session, mine)
         except StoreError:
             return  # the client comes back, and the store may be back by then
+        # Without an event, after what a reader is known to have: rather once more than never.
         self._at = before.position if position.after is None else min(position.after, before.last)
         try:
-            if position.after is None and before.reader and await self._streams.node.lives(before.node):
-                self._at = before.last  # what came before is being read there
             await self._copy(write, position, lambda: self._streams.is_reader(self._session, mine), may_read)
         except StoreError:
             return
