@@ -12,39 +12,38 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Self
 
-from bench.callgrind import between_marks, callgrind, whole_life
+from bench.callgrind import between_marks, callgrind
 from bench.child import Child
-from bench.servers.before_an_api import TABLE
-from bench.wire import check, frames, greeting, initialized
+from bench.wire import check, frames
 
-__all__ = ["API", "CLIENT", "count_of_an_api"]
+__all__ = ["API", "CALLS", "CLIENT", "WARM_UP", "HeldApi", "count_client", "exchange"]
 
 API: Final = "a tool of an HTTP API"
 CLIENT: Final = "our HTTP client alone"
 
+_TOOL: Final = "api.echo"
+_HEAD: Final = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 _SERVERS: Final = Path(__file__).resolve().parent / "servers"
 
 # Within the connections that a destination may have.
-_CALLS: Final = 64
+CALLS: Final = 64
 # Every connection is open, and every cache on the way is filled.
-_WARM_UP: Final = 2
-_COUNTED: Final = 4
+WARM_UP: Final = 2
 
 # Under callgrind, and beside other work, a start takes minutes.
 _PATIENCE_S: Final = 500
 _TARGET: Final = re.compile(rb"GET /echo\?text=message%20([0-9]+) HTTP/1\.1\r\n(?:.+\r\n)+\r\n")
 
 
-class _Api:
+class HeldApi:
     """An API whose operation is the echo; it answers when it is told to."""
 
     def __init__(self) -> None:
-        self._listening = socket.create_server(("127.0.0.1", 0), backlog=_CALLS)
+        self._listening = socket.create_server(("127.0.0.1", 0), backlog=CALLS)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listening, selectors.EVENT_READ)
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
@@ -70,75 +69,44 @@ class _Api:
                 if key.fileobj is self._listening:
                     self._selector.register(self._listening.accept()[0], selectors.EVENT_READ)
                     continue
-                asked = _TARGET.fullmatch(key.fileobj.recv(65_536))
+                request = key.fileobj.recv(65_536)
+                if not request:
+                    self._selector.unregister(key.fileobj)
+                    key.fileobj.close()
+                    continue
+                asked = _TARGET.fullmatch(request)
                 assert asked is not None  # a small request comes whole
                 taken.append((key.fileobj, asked[1]))
         return taken
 
 
-def count_of_an_api(serve: list[str], settings: str) -> dict[str, int]:
-    """Return the instructions of one call each; `serve` is the command without its options.
-
-    Raises `Missing` without valgrind, `WrongAnswer` where an answer is not an echo.
-    """
-    return {API: _count_tool(serve, settings), CLIENT: _count_client()}
-
-
-def _count_tool(serve: list[str], settings: str) -> int:
-    with TemporaryDirectory(prefix="portbook-bench-") as name, _Api() as api:
-        Path(name, "portbook.toml").write_text(settings + TABLE.format(url=api.url))
-        command = callgrind([sys.executable, *serve, "--stdio"])
-        with Child(command, Path(name), {"PYTHONHASHSEED": "0"}) as child:
-            _greet(child)
-            for _ in range(_WARM_UP):
-                _exchange(child, api, "api.echo")
-            _mark(child)
-            for _ in range(_COUNTED):
-                _exchange(child, api, "api.echo")
-            _mark(child)
-        return between_marks(Path(name))[0] // (_COUNTED * _CALLS)
-
-
-def _count_client() -> int:
-    """Return the instructions of many calls less those of few: the client marks nothing."""
-    totals: list[int] = []
-    for times in (_WARM_UP, _WARM_UP + _COUNTED):
-        with TemporaryDirectory(prefix="portbook-bench-") as name, _Api() as api:
-            command = callgrind([sys.executable, str(_SERVERS / "api_client.py"), api.url])
-            with Child(command, Path(name), {"PYTHONHASHSEED": "0"}) as child:
-                _greet(child)
-                for _ in range(times):
-                    _exchange(child, api, "api.echo")
-            totals.append(whole_life(Path(name)))
-    return (totals[1] - totals[0]) // (_COUNTED * _CALLS)
-
-
-def _greet(child: Child) -> None:
-    child.write(greeting() + b"\n")
-    child.read_lines(1)
-    child.write(initialized() + b"\n")
-
-
-def _exchange(child: Child, api: _Api, tool: str) -> None:
-    """Call as often as is counted at once, and check the answers."""
-    numbers = range(1_000, 1_000 + _CALLS)  # of as many digits each time
-    child.write(_lines(frames("mcp", tool, numbers)))
-    asked = api.take(_CALLS)
+def exchange(child: Child, api: HeldApi, first: int = 1_000) -> None:
+    """Call the API's tool as often as is counted, all at once, and check the answers."""
+    numbers = range(first, first + CALLS)
+    child.write(b"".join(call + b"\n" for call in frames("mcp", _TOOL, numbers)))
+    asked = api.take(CALLS)
     os.kill(child.pid, signal.SIGSTOP)
     try:
         for connection, number in asked:
             body = b'{"text":"message %b"}' % number
-            head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
-            connection.sendall(head % len(body) + body)
+            connection.sendall(_HEAD % len(body) + body)
     finally:
         os.kill(child.pid, signal.SIGCONT)
-    check(child.read_lines(_CALLS), numbers)
+    check(child.read_lines(CALLS), numbers)
 
 
-def _mark(child: Child) -> None:
-    child.write(_lines(frames("mcp", "mark", [1])))
-    child.read_lines(1)
+def count_client() -> int:
+    """Return the instructions of one call through our HTTP client alone.
 
-
-def _lines(calls: Sequence[bytes]) -> bytes:
-    return b"".join(call + b"\n" for call in calls)
+    Raises `Missing` without valgrind, `WrongAnswer` where an answer is not an echo.
+    """
+    with TemporaryDirectory(prefix="portbook-bench-") as name, HeldApi() as api:
+        command = callgrind([sys.executable, str(_SERVERS / "api_client.py"), api.url, "--unhurried"])
+        with Child(command, Path(name), {"PYTHONHASHSEED": "0"}) as child:
+            for _ in range(WARM_UP):
+                exchange(child, api)
+            for _ in range(2):  # before and after
+                child.write(frames("mcp", "mark", [1])[0] + b"\n")
+                child.read_lines(1)
+                exchange(child, api)
+        return between_marks(Path(name))[0] // CALLS

@@ -16,7 +16,7 @@ from typing import Final
 
 from bench.child import Child
 
-__all__ = ["Missing", "between_marks", "callgrind", "counts_between_marks", "whole_life"]
+__all__ = ["Missing", "between_marks", "callgrind", "counts_between_marks"]
 
 _TOOL: Final = ("--tool=callgrind", "--dump-before=getppid", "--callgrind-out-file=counted")
 
@@ -47,18 +47,13 @@ def counts_between_marks(
         for chunk in chunks:
             child.write(chunk)
             child.read_lines(sum(b'"id":' in line for line in chunk.splitlines()))
-    return between_marks(folder) if is_marked else [whole_life(folder)]
+    return between_marks(folder) if is_marked else [_total(folder / "counted")]
 
 
 def between_marks(folder: Path) -> list[int]:
     """Return what was counted between the marks of a server that ran in `folder`."""
     dumps = sorted(folder.glob("counted.*"), key=lambda path: int(path.suffix[1:]))
     return [_total(dump) for dump in dumps[1:]]
-
-
-def whole_life(folder: Path) -> int:
-    """Return what was counted of a server that ran in `folder` and marks nothing."""
-    return _total(folder / "counted")
 
 
 def _total(dump: Path) -> int:

@@ -1,4 +1,4 @@
-"""`python -m bench.instructions`: the instructions of a call in nine scenarios, beside the committed ones.
+"""`python -m bench.instructions`: the instructions of a call in eleven scenarios, beside the committed ones.
 
 Unlike time, a count is the same on a busy machine. It belongs to one build of Python and to the pinned
 packages, and figures are committed for those; any other build shows how many times a bare loop each one is.
@@ -15,8 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench.callgrind import Missing, counts_between_marks
+from bench.api_instructions import API, CALLS, CLIENT, WARM_UP, HeldApi, count_client, exchange
+from bench.callgrind import Missing, between_marks, callgrind, counts_between_marks
+from bench.child import Child
 from bench.http_instructions import count_over_http
+from bench.servers.before_an_api import TABLE
 from bench.wire import Dialect, frames, greeting, initialized
 
 __all__ = ["FIGURES", "TOLERANCE", "build", "count", "count_bare_loop", "main"]
@@ -69,7 +72,7 @@ def main() -> int:
         beside = (
             f"{number / known[name] - 1:+.1%} of the committed {known[name]:,}" if name in known else "new"
         )
-        print(f"{name:20}{number:>12,}{number / bare:>8.1f} times a bare loop   {beside}")
+        print(f"{name:24}{number:>12,}{number / bare:>8.1f} times a bare loop   {beside}")
     if options.update:
         FIGURES.write_text(json.dumps({**committed, build(): counted}, indent=2, sort_keys=True) + "\n")
         return 0
@@ -95,7 +98,8 @@ def count() -> dict[str, int]:
         over_http = count_over_http(serve, Path(name))
     with TemporaryDirectory(prefix="portbook-bench-") as name:
         (Path(name) / "portbook.toml").write_text(_SETTINGS)
-        return _count_over_stdio(serve, Path(name)) | over_http
+        over_stdio = _count_over_stdio(serve, Path(name))
+    return over_stdio | over_http | {CLIENT: count_client()}
 
 
 def count_plain() -> int:
@@ -114,11 +118,31 @@ def _served() -> list[str]:
 
 
 def _count_over_stdio(serve: list[str], folder: Path) -> dict[str, int]:
-    chunks = [greeting() + b"\n", initialized() + b"\n", *_warm_up(), _mark(2_000)]
-    for number, scenario in enumerate(_SCENARIOS.values(), 1):
-        chunks += [_chunk(*scenario, 10_000 * number), _mark(10_000 * number + 5_000)]
-    counts = counts_between_marks([sys.executable, *serve, "--stdio"], folder, chunks)
-    return {name: total // _CALLS for name, total in zip(_SCENARIOS, counts[1:], strict=False)}
+    with HeldApi() as api:
+        (folder / "portbook.toml").write_text(_SETTINGS + TABLE.format(url=api.url))
+        command = callgrind([sys.executable, *serve, "--stdio"])
+        with Child(command, folder, {"PYTHONHASHSEED": "0"}) as child:
+            _send(child, greeting() + b"\n")
+            _send(child, initialized() + b"\n")
+            for number, scenario in enumerate(_SCENARIOS.values()):  # first uses compile and import
+                _send(child, _chunk(*scenario, 2 + 100 * number))
+            for _ in range(WARM_UP):
+                exchange(child, api)
+            _send(child, _mark(1_000))
+            _send(child, _mark(2_000))
+            for number, scenario in enumerate(_SCENARIOS.values(), 1):
+                _send(child, _chunk(*scenario, 10_000 * number))
+                _send(child, _mark(10_000 * number + 5_000))
+            exchange(child, api)
+            _send(child, _mark(3_000))
+    counts = between_marks(folder)[1:]
+    found = {name: total // _CALLS for name, total in zip(_SCENARIOS, counts, strict=False)}
+    return found | {API: counts[len(_SCENARIOS)] // CALLS}
+
+
+def _send(child: Child, chunk: bytes) -> None:
+    child.write(chunk)
+    child.read_lines(sum(b'"id":' in line for line in chunk.splitlines()))
 
 
 def count_bare_loop() -> int:
@@ -130,12 +154,6 @@ def count_bare_loop() -> int:
         with TemporaryDirectory(prefix="portbook-bench-") as name:
             totals += counts_between_marks(command, Path(name), chunks, is_marked=False)
     return (totals[1] - totals[0]) // (4 * _CALLS)
-
-
-def _warm_up() -> list[bytes]:
-    """Return every kind of call once before it is counted, and a mark: first uses compile and import."""
-    kinds = [_chunk(*scenario, 2 + 100 * number) for number, scenario in enumerate(_SCENARIOS.values())]
-    return [*kinds, _mark(1_000)]
 
 
 def _chunk(dialect: Dialect, tool: str, first: int) -> bytes:

@@ -16,7 +16,7 @@ from support.soak import Soak
 if TYPE_CHECKING:
     from support.in_process_connection import Connection
 
-pytest_plugins = ["support.certificates"]
+pytest_plugins = ["support.certificates", "support.postgres_fixtures"]
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 

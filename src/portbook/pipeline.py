@@ -20,6 +20,7 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, Final, cast
 
+from portbook.access.rates import SecondsToWait
 from portbook.canonical import STRICT, NotWritten, canonical_bytes, json_bytes, write
 from portbook.clock import Clock
 from portbook.dialects.exchange import Exchange
@@ -258,7 +259,7 @@ class Pipeline:
         return await _settled(self._decide(state, row, caller))
 
     def _decide(
-        self, state: CallState, row: PreparedTool, caller: Caller
+        self, state: CallState, row: PreparedTool, caller: Caller, *, is_counted: bool = False
     ) -> Done | Coroutine[Any, Any, Done]:
         """Decide, check the arguments, and run the tool, once it is approved."""
         call, rules, tool = state.call, state.rules, row.tool
@@ -267,13 +268,33 @@ class Pipeline:
         if decision.action is _DENY:
             assert decision.reason is not None
             raise Refused(decision.reason, details={"rule": decision.rule})
-        if rules.rates.per_minute is not None:
-            self._require_rate(caller, rules)
+        if rules.rates.per_minute is not None and not is_counted:
+            seconds = rules.rates.take(caller.name, self._tick())
+            if seconds is not None:
+                if isinstance(seconds, int):
+                    raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
+                return self._decide_counted(state, row, caller, seconds)
         if not row.accepts(call.arguments):
             raise _bad_arguments(tool, call)
         if decision.action is _ALLOW:
             return self._perform(state, row)
         return self._approve(state, row, decision, caller)
+
+    async def _decide_counted(
+        self,
+        state: CallState,
+        row: PreparedTool,
+        caller: Caller,
+        counting: Coroutine[Any, Any, SecondsToWait],
+    ) -> Done:
+        """Decide once the store has counted the call."""
+        try:
+            seconds = await counting
+        except OSError as error:
+            raise unusable(error, self._warn) from None
+        if seconds is not None:
+            raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
+        return await _settled(self._decide(state, row, caller, is_counted=True))
 
     async def _approve(self, state: CallState, row: PreparedTool, decision: Decision, caller: Caller) -> Done:
         """Run the tool once the call is approved."""
@@ -465,12 +486,6 @@ class Pipeline:
         """Return the refusal of a call to something that is not served."""
         withheld = self._catalog.withheld_as(name, kind)
         return Refused(_UNKNOWN[kind]) if withheld is None else withheld.refusal()
-
-    def _require_rate(self, caller: Caller, rules: Rules) -> None:
-        """Raise `Refused` if the caller is beyond the rate limit."""
-        seconds = rules.rates.take(caller.name, self._tick())
-        if seconds is not None:
-            raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
 
     def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
         """Return the envelope of an outcome, if the caller or the operator wants one."""

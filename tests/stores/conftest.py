@@ -16,8 +16,9 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-@pytest.fixture(params=["file", "memory"])
+@pytest.fixture(params=["file", "memory", "postgres"])
 def approvals(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ApprovalStore]:
-    world = World(tmp_path / "portbook.db" if request.param == "file" else Path(":memory:"))
+    url = request.getfixturevalue("postgres_schema") if request.param == "postgres" else None
+    world = World(tmp_path / "portbook.db" if request.param == "file" else Path(":memory:"), url)
     yield world.approvals()
     world.close()

@@ -553,6 +553,7 @@ def test_who_only_looks_and_decides_leaves_no_lock(world: World) -> None:
     assert not world.path.with_name("portbook.db-owners").exists()
 
 
+@pytest.mark.parametrize("approvals", ["file"], indirect=True)
 def test_ids_cannot_be_guessed_and_are_never_given_twice(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         ids = {await asked(approvals, for_order(number)) for number in range(200)}

@@ -11,6 +11,7 @@ from portbook.clock import later
 from portbook.errors import Refused
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.sqlite import Store
+from portbook.stores.store_port import StorePort
 
 START = "2026-01-02T03:04:05.678Z"
 
@@ -78,17 +79,26 @@ async def settled(approvals: ApprovalStore) -> None:
 class World:
     """A clock, a store, and any number of processes that share it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, url: str | None = None) -> None:
+        """Share the file at `path`, or the database at `url`."""
         self.path = path
+        self.url = url
         self.clock = FixedClock()
         self.warnings: list[str] = []
-        self._opened: list[tuple[ApprovalStore, Store]] = []
+        self._opened: list[tuple[ApprovalStore, StorePort]] = []
 
     def approvals(self, **options: Any) -> ApprovalStore:
-        store = Store(self.path)
+        store = self.store()
         made = ApprovalStore(store, self.clock, warn=self.warnings.append, poll_s=0.001, **options)
         self._opened.append((made, store))
         return made
+
+    def store(self) -> StorePort:
+        if self.url is None:
+            return Store(self.path)
+        from portbook.stores.postgres.postgres_store import PostgresStore
+
+        return PostgresStore(self.url)
 
     def close(self) -> None:
         for approvals, store in self._opened:

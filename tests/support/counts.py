@@ -32,15 +32,36 @@ COUNTS: Final = {
         500,
         "{count:,} kills of workers under load: nothing lost, nothing twice, each started again",
     ),
+    "worker redemptions": Count(
+        1,
+        200,
+        "{count:,} approvals redeemed 64 times at once over three workers: each ran once",
+    ),
     "store kills": Count(
         60,
         2_000,
         "{count:,} kills of processes that share a store: nothing acknowledged is lost, nothing ran twice",
     ),
+    "shared redemptions": Count(
+        3,
+        200,
+        "64 redemptions at once over 3 nodes on PostgreSQL, {count:,} times: one execution each",
+    ),
+    "node kills": Count(
+        3,
+        500,
+        "{count:,} kills of nodes on PostgreSQL under load: no approval lost, none twice, doubts unknown",
+    ),
     "log kills": Count(
         8,
         200,
         "{count:,} kills of writers of records: nothing acknowledged is lost, the chain is whole",
+    ),
+    "simulated nodes": Count(
+        300,
+        20_000,
+        "{count:,} simulated runs of nodes with leases, drifting clocks, lost and repeated messages, kills: "
+        "nothing ran twice, nothing without its intent",
     ),
     "upstream kills": Count(
         5,
@@ -130,6 +151,12 @@ COUNTS: Final = {
         8,
         200,
         "{count:,} requests made from each part of the OpenAPI document: every answer is as promised",
+    ),
+    "load balancers": Count(
+        0,
+        600,
+        "{count:,} calls of one session over three servers, behind each of {tests} balancers, one server "
+        "stopped meanwhile: every call is answered",
     ),
     "vendor documents": Count(
         0,

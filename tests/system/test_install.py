@@ -55,11 +55,19 @@ def test_what_a_build_needs_is_pinned_whole_but_for_the_dependencies_of_the_carr
 
 
 def test_each_package_is_pinned_in_one_place_and_pip_reads_them_all() -> None:
-    files = ("requirements.txt", "requirements-serve.txt", "requirements-build.txt")
+    files = ("requirements.txt", *(f"requirements-{part}.txt" for part in ("serve", "postgres", "build")))
     names = [re.sub(r"\[.*\]", "", name) for file in files for name in pins(file)]
     assert len(names) == len(set(names))
     lines = (ROOT / "requirements.txt").read_text().splitlines()
-    assert {"-r requirements-serve.txt", "-r requirements-build.txt"} < set(lines)
+    assert {f"-r {file}" for file in files[1:]} < set(lines)
+
+
+def test_what_a_store_in_postgresql_needs_is_pinned_whole() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (extra,) = project["optional-dependencies"]["postgres"]
+    assert extra.startswith("psycopg[binary]")
+    needed = needed_by(["psycopg", "psycopg-binary"])
+    assert set(pins("requirements-postgres.txt")) == needed - set(pins("requirements-serve.txt"))
 
 
 # A Python that makes an environment of itself, and whose pip fails for a reason of its own.
@@ -80,6 +88,7 @@ esac
 def test_a_failed_install_shows_the_line_that_names_the_cause(tmp_path: Path) -> None:
     for name in (
         *("scripts/environment", "requirements-serve.txt", "requirements-build.txt", "requirements.txt"),
+        "requirements-postgres.txt",
         *("pyproject.toml", "hatch_build.py", "src/portbook/schema/pins.py"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

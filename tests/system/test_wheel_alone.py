@@ -114,7 +114,7 @@ def use(commands: Path, folder: Path) -> None:
         return done.stdout
 
     assert portbook("--version") == f"portbook {__version__}\n"
-    assert json.loads(portbook("doctor", "--json"))["extras"] == {"yaml": "missing"}
+    assert json.loads(portbook("doctor", "--json"))["extras"] == {"yaml": "missing", "postgres": "missing"}
     assert portbook("call", "greet", "name=Ada", "--toolset", "my_tools.py") == '"Hello, Ada!"\n'
     assert json.loads(portbook("call", "docs.search", "query=policy"))["total"] >= 1
     assert json.loads(portbook("check", "--json", "my_tools.py"))["ok"]
@@ -123,3 +123,5 @@ def use(commands: Path, folder: Path) -> None:
     (folder / "api.yaml").write_text("openapi: 3.1.0\n")
     (folder / "portbook.toml").write_text('[http.x]\nopenapi = "api.yaml"\n')
     assert "install portbook[yaml]" in portbook("check", code=2)
+    (folder / "portbook.toml").write_text('[store]\nurl = "postgresql://127.0.0.1/x"\n')
+    assert "install portbook[postgres]" in portbook("check", code=2)

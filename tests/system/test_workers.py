@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from support.counts import count
 from support.portbook_process import PORTBOOK, child, run
 from support.supervised_workers import PATIENCE_S, Workers, wait_until, workers
 
@@ -116,21 +118,52 @@ def test_any_worker_tells_how_all_of_them_are_doing(three: Workers) -> None:
         }
 
 
+@pytest.mark.covers("design.workers.unwell")
+def test_a_worker_that_cannot_write_records_is_told_by_every_worker(three: Workers) -> None:
+    held = three.each()
+    unwell, at_unwell = held.popitem()
+    before = resource.prlimit(unwell, resource.RLIMIT_FSIZE)
+    resource.prlimit(unwell, resource.RLIMIT_FSIZE, (0, before[1]))  # a full disk, for this process alone
+    assert three.call("who", at_unwell).status == 503
+    for connection in held.values():
+
+        def is_told(connection: HTTPConnection = connection) -> bool:
+            found = three.request("/health", at=connection)
+            return found.status == 503 and "audit" in found.body["checks"]["workers"]["problem"]
+
+        wait_until(is_told, lambda: "it is not told")
+    resource.prlimit(unwell, resource.RLIMIT_FSIZE, before)
+    for connection in held.values():
+
+        def is_well(connection: HTTPConnection = connection) -> bool:
+            return three.request("/health", at=connection).status == 200
+
+        wait_until(is_well, lambda: "it stays unwell")
+
+
+@pytest.mark.soak("worker redemptions")
 @pytest.mark.covers("design.workers.approvals")
 def test_an_approval_is_asked_decided_and_redeemed_at_different_workers_once(three: Workers) -> None:
     asking, deciding, redeeming = three.each().values()
-    refused = three.call("enter", asking, number="asked-1")
+    held = [redeeming, *(three.connection() for _ in range(REDEMPTIONS - 1))]
+    for number in range(count("worker redemptions")):
+        redeem_at_once(three, f"asked-{number}", asking, deciding, held)
+
+
+def redeem_at_once(
+    three: Workers, number: str, asking: HTTPConnection, deciding: HTTPConnection, held: list[HTTPConnection]
+) -> None:
+    refused = three.call("enter", asking, number=number)
     approval = refused.body["error"]["details"]["approval_id"]
     told = three.request(
         f"/approvals/{approval}", {"decision": "approve"}, deciding, authorization=f"Bearer {OPERATOR}"
     )
     assert told.status == 200, told
-    held = [redeeming, *(three.connection() for _ in range(REDEMPTIONS - 1))]
     with ThreadPoolExecutor(REDEMPTIONS) as pool:
-        redeem = partial(three.call, "enter", approval=approval, number="asked-1")
+        redeem = partial(three.call, "enter", approval=approval, number=number)
         statuses = Counter(answer.status for answer in pool.map(redeem, held))
     assert statuses[200] == 1, statuses
-    assert three.ledger().count("asked-1") == 1
+    assert three.ledger().count(number) == 1
 
 
 @pytest.mark.covers("design.workers.keys")

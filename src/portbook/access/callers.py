@@ -78,8 +78,9 @@ class Callers:
 
         1. No key, and none required: anonymous.
         2. The operator key: refused. The operator key decides approvals; it cannot call tools.
-        3. No key was ever configured, and none is required: anonymous, whatever the key.
-        4. A configured key: its caller.
+        3. A key of the settings: its caller. Nothing of the store is needed for it.
+        4. No key was ever configured, and none is required: anonymous, whatever the key.
+        5. A stored key: its caller.
 
         Raises `Refused` in every other case: a wrong key never counts as no key.
         """
@@ -90,14 +91,12 @@ class Callers:
         digest = digest_of_key(key)
         if self.is_operator(key):
             raise Refused(Reason.UNAUTHORIZED)
-        stored = self._stored()
-        allowed = (*self._allowed, *(stored or ()))
-        if not allowed and stored is None and not self._required:
-            return ANONYMOUS
-        owner = None
-        for each in allowed:  # all of them, so that timing does not reveal a near match
-            if hmac.compare_digest(each.sha256.lower(), digest):
-                owner = Caller(each.name, each.tools)
+        owner = _owner_of(digest, self._allowed)
+        if owner is None:
+            stored = self._stored()
+            if stored is None and not self._allowed and not self._required:
+                return ANONYMOUS
+            owner = _owner_of(digest, stored or ())
         if owner is None:
             raise Refused(Reason.UNAUTHORIZED)
         return owner
@@ -119,3 +118,12 @@ class Callers:
             and self._operator is not None
             and hmac.compare_digest(self._operator, digest_of_key(key))
         )
+
+
+def _owner_of(digest: str, keys: Iterable[AllowedKey]) -> Caller | None:
+    """Return the caller of the key with this digest, if it is one of `keys`."""
+    owner = None
+    for each in keys:  # all of them, so that timing does not reveal a near match
+        if hmac.compare_digest(each.sha256.lower(), digest):
+            owner = Caller(each.name, each.tools)
+    return owner

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from portbook.app.checkpoint_task import CheckpointTask
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
 from portbook.app.running_app import App, ClosableSink, current_rules, permit
+from portbook.app.shipping_from_settings import shipping_of
 from portbook.app.start_warnings import doubts_of
 from portbook.app.store_from_settings import store_of
 from portbook.app.tools_from_settings import Collected
@@ -44,6 +46,7 @@ from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.net.http_client import HttpClient
+    from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
 
 __all__ = ["assemble", "official_schemas", "open_journal"]
@@ -81,6 +84,9 @@ def assemble(
     warnings = list(collected.warnings)
     store = store_of(settings, draw=draw)
     keys = Keys(store, clock)
+    if settings.store_url is not None:
+        with contextlib.suppress(StoreError):  # told below, with the other doubts
+            keys.configured()  # connects now, so that no call waits for it
     approvals = ApprovalStore(
         store,
         clock,
@@ -92,7 +98,10 @@ def assemble(
     executor, on_secret = _executor(settings, collected, environ, http)
     if executor.http is not None:
         warnings.extend(_placed(settings, problem) for problem in executor.http.problems())
-    rules = current_rules(settings, collected.catalog, executor, keys, store, environ, is_exposed=is_exposed)
+    blocks = cache(partial(_token_blocks, store, clock))
+    rules = current_rules(
+        settings, collected.catalog, executor, keys, store, environ, is_exposed=is_exposed, blocks=blocks
+    )
     if rules.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
         asks = ("keys", "required") if settings.keys_required else ("server", "host")
         warnings.append(
@@ -132,6 +141,7 @@ def assemble(
             warn,
             interval_s=settings.checkpoint_s,
         )
+    shipping = shipping_of(settings, environ, store, warn) if isinstance(sink, Journal) else None
     on_secret.append(partial(_learn_secrets, pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     servers = reports = None
@@ -189,7 +199,7 @@ def assemble(
         store=store,
         keys=keys,
         _validator=validator,
-        _health=HealthChecks(store, sink, pipeline, executor.http, gateways, clock, servers),
+        _health=HealthChecks(store, sink, pipeline, executor.http, gateways, clock, servers, shipping),
         changes=notices,
         sessions=SessionStore(store, clock),
         toolsets=collected.toolsets,
@@ -204,7 +214,15 @@ def assemble(
         _reports=reports,
         _checkpoints=checkpoints,
         nodes=nodes,
+        _shipping=shipping,
+        _blocks=blocks,
     )
+
+
+def _token_blocks(store: StorePort, clock: Clock) -> TokenBlocks:
+    from portbook.stores.shared_rates import TokenBlocks  # late: one process alone counts in memory
+
+    return TokenBlocks(store, clock.tick)
 
 
 def _can_keep_checkpoints(settings: Settings, store: StorePort) -> bool:

@@ -25,13 +25,13 @@ class PlacedKey(NamedTuple):
     place: str
 
 
-def placed_keys(settings: Settings, stored: Iterable[AllowedKey]) -> tuple[PlacedKey, ...]:
+def placed_keys(settings: Settings, stored: Iterable[AllowedKey], place: str) -> tuple[PlacedKey, ...]:
     """Return the keys of the settings and of the store, each with its place."""
     given = [
         PlacedKey(key, settings.place_of("keys", "allow", number))
         for number, key in enumerate(settings.allowed_keys)
     ]
-    return (*given, *(PlacedKey(key, str(settings.store_path)) for key in stored))
+    return (*given, *(PlacedKey(key, place) for key in stored))
 
 
 def doubt_about(caller: str, keys: Iterable[PlacedKey]) -> str | None:

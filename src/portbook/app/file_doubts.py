@@ -17,7 +17,8 @@ __all__ = ["file_doubts", "problem_of_store"]
 def file_doubts(settings: Settings, store: StorePort) -> Iterator[str]:
     """Yield what cannot be used, each with the place of its setting and what comes of it."""
     if (problem := problem_of_store(store)) is not None:
-        yield f"{settings.opening('store', 'path')}store.path: {problem}; until then, no call is approved"
+        key = "path" if settings.store_url is None else "url"
+        yield f"{settings.opening('store', key)}store.{key}: {problem}; until then, no call is approved"
     if settings.schema_root is not None and not settings.schema_root.is_dir():
         place = settings.position_of("schemas", "root")
         yield f"{place}: schemas.root is not a folder; the contracts of Portbook itself are used"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from portbook.clock import Clock
 
 if TYPE_CHECKING:
+    from portbook.app.shipping_task import ShippingTask
     from portbook.executors.http import HttpExecutor
     from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet
@@ -18,7 +19,8 @@ _PROBE_S: Final = 2.0
 _PROBE_KEPT_S: Final = 5.0
 
 # Failed checks that leave the rest healthy: one API or MCP server that fails does not take the server down.
-_HARMLESS: Final = ("gateway:", "mcp:")
+# Records that are not shipped are in their files.
+_HARMLESS: Final = ("gateway:", "mcp:", "shipping")
 
 
 class _Recording(Protocol):
@@ -32,7 +34,7 @@ class _Sink(Protocol):
 
 
 class HealthChecks:
-    """Checks the store, the records, the schemas, the gateways and the MCP servers."""
+    """Checks the store, the records and their shipping, the schemas, the gateways and the MCP servers."""
 
     def __init__(
         self,
@@ -43,6 +45,7 @@ class HealthChecks:
         gateways: Sequence[str],
         clock: Clock,
         servers: Fleet | None = None,
+        shipping: ShippingTask | None = None,
     ) -> None:
         self._store = store
         self._sink = sink
@@ -51,6 +54,7 @@ class HealthChecks:
         self._gateways = gateways
         self._clock = clock
         self._servers = servers
+        self._shipping = shipping
         self._probed: tuple[float, Mapping[str, str]] | None = None
 
     async def problems(self, deep: bool) -> Mapping[str, str | None]:
@@ -60,6 +64,8 @@ class HealthChecks:
             "audit": _problem(self._sink.look if self._pipeline.is_recording else self._sink.mend),
             "schemas": None,  # every contract was compiled before the server started
         }
+        if self._shipping is not None:
+            found["shipping"] = self._shipping.problem
         if deep and self._http is not None:
             unreachable = await self._unreachable(self._http)
             found |= {f"gateway:{name}": unreachable.get(name) for name in self._gateways}

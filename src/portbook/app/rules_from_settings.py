@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from portbook.access.callers import AllowedKey, Callers
-from portbook.access.rates import Rates
+from portbook.access.rates import RateLimit, Rates
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.policy_doubts import refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
@@ -19,6 +19,7 @@ from portbook.tools.spec import ToolSpec
 if TYPE_CHECKING:
     from portbook.audit.keyed_digests import AuditKey
     from portbook.provenance.signing import Signer
+    from portbook.stores.shared_rates import TokenBlocks
     from portbook.tools.operation import HttpOperation
 
 __all__ = [
@@ -39,10 +40,12 @@ def rules_of(
     hash_key: bytes = b"",
     signer: Signer | None = None,
     audit_key: AuditKey | None = None,
+    blocks: Callable[[], TokenBlocks] | None = None,
 ) -> Rules:
     """Return the rules that `settings` describe for these tools; `secrets` are values known to be secret.
 
-    If the settings do not say, a key is required if the boundary `is_exposed`.
+    If the settings do not say, a key is required if the boundary `is_exposed`. `blocks` returns the tokens of
+    this process, where calls are counted over several.
 
     Raises `BadSettings` for what cannot be used.
     """
@@ -51,6 +54,10 @@ def rules_of(
     known = [*secrets, *(environ[name] for name in settings.secret_variables if environ.get(name))]
     if operator_key:
         known.append(operator_key)
+    if settings.ship_authorization and environ.get(settings.ship_authorization):
+        known.append(environ[settings.ship_authorization])
+    if settings.store_url is not None:
+        known += _passwords_in(settings.store_url, settings.store_direct_url)
     problems = ProblemList(BadSettings)
     policy = redactor = None
     with problems:
@@ -62,7 +69,7 @@ def rules_of(
     return Rules(
         policy=policy,
         callers=Callers(settings.allowed_keys, required=needs_key, stored=stored, operator_key=operator_key),
-        rates=Rates(settings.limits.max_calls_per_minute),
+        rates=_rates_of(settings, blocks),
         redactor=redactor,
         secrets=tuple(known),
         enclosing=CallEnvelopes(settings.envelope_default, signer),
@@ -72,6 +79,16 @@ def rules_of(
         timeout_ms=settings.timeout_ms,
         settings=settings,
     )
+
+
+def _rates_of(settings: Settings, blocks: Callable[[], TokenBlocks] | None) -> RateLimit:
+    per_minute = settings.limits.max_calls_per_minute
+    counting = settings.rate_counting or ("leased" if settings.is_shared else "process")
+    if per_minute is None or blocks is None or counting == "process":
+        return Rates(per_minute)
+    from portbook.stores.shared_rates import SharedRates  # late: one process alone counts in memory
+
+    return SharedRates(blocks(), per_minute, is_exact=counting == "exact")
 
 
 def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
@@ -130,3 +147,11 @@ def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> 
         raise settings.complain(
             ("redaction", error.setting, error.number), f"cannot be used: {error}"
         ) from None
+
+
+def _passwords_in(*urls: str | None) -> list[str]:
+    """Return the passwords that addresses of the store hold."""
+    from urllib.parse import unquote, urlsplit  # late: few stores have an address
+
+    passwords = [urlsplit(url).password for url in urls if url is not None]
+    return [unquote(password) for password in passwords if password]

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.server_reports import ServerReports
     from portbook.app.shared_parts import SharedParts
+    from portbook.app.shipping_task import ShippingTask
+    from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet
 
@@ -85,6 +87,10 @@ class App:
     """Covers the records, where they are written to files."""
     nodes: SharedParts | None = None
     """This process among others that serve the same MCP clients, where there are any."""
+    _shipping: ShippingTask | None = None
+    """Ships the records, where the settings say so."""
+    _blocks: Callable[[], TokenBlocks] | None = None
+    """Returns the tokens that this process has drawn, where calls are counted over several."""
 
     @property
     def needs_key(self) -> bool:
@@ -119,6 +125,7 @@ class App:
             self.store,
             self._environ,
             is_exposed=self.is_exposed,
+            blocks=self._blocks,
         )
         permit(self.executor, rules)
         self._pipeline.govern(rules)
@@ -149,6 +156,8 @@ class App:
             self._checkpoints.start()
         if self.nodes is not None:
             self.nodes.node.start()
+        if self._shipping is not None:
+            self._shipping.start()
         if self.servers is not None:
             self.servers.start()
         if self._reports is not None:
@@ -180,6 +189,8 @@ class App:
         self._large_values.close()
         if self._checkpoints is not None:
             await self._checkpoints.close()
+        if self._shipping is not None:
+            await self._shipping.close()
         self.sink.close()
         self.store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
@@ -202,6 +213,7 @@ def current_rules(
     environ: Mapping[str, str],
     *,
     is_exposed: bool,
+    blocks: Callable[[], TokenBlocks] | None,
 ) -> Rules:
     """Return the rules that `settings` describe, with the keys and the secrets known at this moment."""
     return rules_of(
@@ -214,6 +226,7 @@ def current_rules(
         hash_key=_hash_key(settings, store),
         signer=signer_of(settings),
         audit_key=audit_key_of(settings),
+        blocks=blocks,
     )
 
 

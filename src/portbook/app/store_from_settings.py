@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from portbook.settings import Settings
 from portbook.stores.sqlite import Store
@@ -14,10 +14,38 @@ if TYPE_CHECKING:
 
 __all__ = ["store_of"]
 
+_SCHEMES: Final = ("postgresql://", "postgres://")
+
 
 def store_of(settings: Settings, *, draw: Callable[[int], bytes] = os.urandom) -> StorePort:
     """Return the store that `settings` name, which is opened on first use.
 
     `draw` returns random bytes for the key of a new store.
+
+    Raises `BadSettings` where there can be no such store.
     """
-    return Store(settings.store_path, draw=draw)
+    if settings.store_url is None:
+        return Store(settings.store_path, draw=draw)
+    return _database_of(settings, draw)
+
+
+def _database_of(settings: Settings, draw: Callable[[int], bytes]) -> StorePort:
+    url, direct_url = settings.store_url or "", settings.store_direct_url
+    for key, address in (("url", url), ("direct_url", direct_url)):
+        if address is not None and not address.startswith(_SCHEMES):
+            raise settings.complain(("store", key), "must begin with postgresql://")
+    try:
+        # Late: few need a database, and it is an extra.
+        from portbook.access.lease import LeaseTerms
+        from portbook.stores.errors import StoreError
+        from portbook.stores.postgres.postgres_store import PostgresStore
+    except ImportError:
+        raise settings.complain(
+            ("store", "url"), "needs psycopg: install portbook[postgres], or use [store] path"
+        ) from None
+    length_s = settings.store_lease_s
+    terms = LeaseTerms(length_s=length_s, renew_s=length_s / 4, margin_s=length_s / 5)
+    try:
+        return PostgresStore(url, direct_url=direct_url, draw=draw, lease_terms=terms)
+    except StoreError:
+        raise settings.complain(("store", "url"), "is not the address of a PostgreSQL database") from None

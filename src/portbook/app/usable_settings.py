@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from portbook.app.rules_from_settings import policy_of, redactor_of
+from portbook.app.shipping_from_settings import ship_target_of
 from portbook.app.tools_from_settings import Collected, collect_tools
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.rest_bodies import Rest
@@ -64,6 +65,8 @@ def usable_settings(
         signer_of(settings)
     with problems:
         audit_key_of(settings)
+    with problems:
+        ship_target_of(settings, environ)
     with problems:
         collected = collect_tools(settings, registry, given=toolsets, environ=environ)
     if hosts is None or contracts is None or collected is None or problems.texts():

@@ -106,7 +106,9 @@ def _is_exposed(settings: Settings) -> bool:
 
 def _unwritable(settings: Settings) -> list[str]:
     """Return the settings that name a place which cannot be written."""
-    wanted = {("audit", "log_dir"): settings.log_dir, ("store", "path"): settings.store_path.parent}
+    wanted = {("audit", "log_dir"): settings.log_dir}
+    if settings.store_url is None:
+        wanted["store", "path"] = settings.store_path.parent
     blocked = {path: blocked_by(folder) for path, folder in wanted.items()}
     return [
         str(settings.complain(path, f"cannot be written below {place}; check its rights"))

@@ -25,7 +25,7 @@ __all__ = ["command"]
 
 _PACKAGES: Final = ("pydantic", "jsonschema-rs", "orjson", "apsw", "pynacl", "uvloop")
 # An extra, and the module that it brings.
-_EXTRAS: Final = {"yaml": "yaml12"}
+_EXTRAS: Final = {"yaml": "yaml12", "postgres": "psycopg"}
 
 
 @click.command("doctor")
@@ -67,7 +67,7 @@ def _about(settings: Settings) -> dict[str, Any]:
     return {
         "settings": "none" if settings.config is None else str(settings.config),
         "records": _folder(settings.log_dir),
-        "store": _store(settings.store_path),
+        "store": _store(settings),
         "port": _port(settings),
     }
 
@@ -88,13 +88,17 @@ def _folder(folder: Path) -> str:
     return f"{folder}: {'can be written' if blocked_by(folder) is None else 'cannot be written'}"
 
 
-def _store(path: Path) -> str:
+def _store(settings: Settings) -> str:
     from portbook.app.file_doubts import problem_of_store  # late, both: only here
-    from portbook.stores.sqlite import Store
+    from portbook.app.store_from_settings import store_of
 
-    store = Store(path)
     try:
-        return problem_of_store(store) or _folder(path.parent)
+        store = store_of(settings)
+    except BadSettings as error:
+        return str(error)
+    try:
+        can_be_used = f"{store.place}: can be used" if store.path is None else _folder(store.path.parent)
+        return problem_of_store(store) or can_be_used
     finally:
         store.close()
 

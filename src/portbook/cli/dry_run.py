@@ -87,6 +87,6 @@ def _keys(settings: Settings) -> tuple[PlacedKey, ...]:
     """
     store = store_of(settings)
     try:
-        return placed_keys(settings, Keys(store, SystemClock()).allowed())
+        return placed_keys(settings, Keys(store, SystemClock()).allowed(), store.place)
     finally:
         store.close()

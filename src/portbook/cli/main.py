@@ -34,6 +34,7 @@ _VERBS: Final = {
     "policy": "Test a policy before it is in force.",
     "approvals": "List, show and decide approvals.",
     "keys": "Create, list and revoke the keys of callers.",
+    "store": "Migrate, check, copy and restore the store of approvals, keys and sessions.",
     "audit": "Verify, follow, show and export the execution log.",
     "schema": "Show the official MCP schemas in force, or check a replacement.",
     "validate": "Validate JSON files against their schemas.",

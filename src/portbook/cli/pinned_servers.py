@@ -61,7 +61,8 @@ class PinnedServers:
         for alias, offer in answers.items():
             for sentence in () if isinstance(offer, str) else offer.left_out:
                 say(f"mcp.{alias}: {sentence}")
-        if self.settings.store_path.exists():  # otherwise nobody has seen anything older
+        # Where there is no file yet, nobody has seen anything older.
+        if self.settings.store_url is not None or self.settings.store_path.exists():
             self._remember([offer for offer in answers.values() if isinstance(offer, Offer)])
         return {alias: self._pinned(alias, offer) for alias, offer in answers.items()}
 

@@ -1,7 +1,7 @@
 """A small HTTP/1.1 client for gateways, with a pool of connections.
 
 What it does not do, on purpose: follow redirects, read proxies from the environment, decompress, keep
-cookies. Deadlines are the caller's. A request that is cancelled, or late, closes its connection.
+cookies. SharedTimer are the caller's. A request that is cancelled, or late, closes its connection.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from portbook.net.connection_pool import ConnectionPool
-from portbook.net.deadlines import Deadlines
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.dial import Dialler, Unreachable, Untrusted
 from portbook.net.http_connection import BodySink, Broken, OpenRequest, Response
 from portbook.net.resolved_addresses import NotPermitted
+from portbook.net.shared_timer import SharedTimer
 from portbook.net.taskless_future import TasklessFuture
 from portbook.net.time_limit import TimeLimited
 
@@ -80,7 +80,7 @@ class HttpClient:
     def __init__(self, dialler: Dialler | None = None) -> None:
         self._dialler = dialler or Dialler()
         self._pools: dict[tuple[Destination, Destination | None, Path | None, bool], ConnectionPool] = {}
-        self._deadlines = Deadlines()
+        self._timer = SharedTimer()
         self._sweep: asyncio.TimerHandle | None = None
 
     async def send(
@@ -185,7 +185,7 @@ class HttpClient:
         """Return the response to a request; None where a connection has to be opened for it."""
         response = asked.response
         if until is not None:
-            self._deadlines.add(response, until)
+            self._timer.add(response, until)
         try:
             return await response
         except (asyncio.CancelledError, TimeoutError):
@@ -197,7 +197,7 @@ class HttpClient:
             if asked.was_sent:
                 sendings.has_begun = True
             if until is not None:
-                self._deadlines.remove(response)
+                self._timer.remove(response)
             if self._sweep is None:
                 self._sweep = response.get_loop().call_later(_SWEEP_S, self._close_idle)
 
@@ -221,7 +221,7 @@ class HttpClient:
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
-        self._deadlines.close()
+        self._timer.close()
         for pool in self._pools.values():
             pool.close()
         await asyncio.sleep(0)  # transports close in the loop's next iteration

@@ -271,12 +271,76 @@ SETTINGS: Final = (
         "`portbook audit key` creates one.",
     ),
     Setting(
+        "audit.ship",
+        "ship",
+        "choice",
+        None,
+        None,
+        "Where records are also sent, from their files: to the table audit_record of store.url, or to a "
+        "receiver by syslog or OpenTelemetry's protocol. By default nowhere.",
+        choices=("postgresql", "syslog", "otlp"),
+    ),
+    Setting(
+        "audit.ship_to",
+        "ship_to",
+        "text",
+        None,
+        None,
+        "Address of the receiver: https://HOST:PORT/v1/logs for otlp; udp://HOST:PORT, tcp://HOST:PORT, "
+        "tls://HOST:PORT or unix:/PATH for syslog.",
+    ),
+    Setting(
+        "audit.ship_ca",
+        "ship_ca",
+        "path",
+        None,
+        None,
+        "File of the certificates that the receiver is trusted by; by default those of the machine.",
+    ),
+    Setting(
+        "audit.ship_authorization",
+        "ship_authorization",
+        "text",
+        None,
+        None,
+        "Name of the environment variable whose value otlp sends as the Authorization header.",
+    ),
+    Setting(
         "store.path",
         "store_path",
         "path",
         Path("portbook.db"),
         "PORTBOOK_STORE",
         "Database of approvals, keys and sessions; by default in the folder of the settings file.",
+    ),
+    Setting(
+        "store.url",
+        "store_url",
+        "text",
+        None,
+        "PORTBOOK_STORE_URL",
+        "PostgreSQL database instead of a file, as postgresql://…, for processes on many machines; "
+        "needs `portbook[postgres]`. A password is better kept in PGPASSWORD or ~/.pgpass.",
+    ),
+    Setting(
+        "store.direct_url",
+        "store_direct_url",
+        "text",
+        None,
+        "PORTBOOK_STORE_DIRECT_URL",
+        "The same database, without the pooler that `store.url` leads to: notifications need a connection "
+        "that lasts.",
+    ),
+    Setting(
+        "store.lease_s",
+        "store_lease_s",
+        "whole",
+        15,
+        None,
+        "How many seconds after its last renewal the lease of a process that runs approved calls is lost, in "
+        "PostgreSQL; the same for all processes.",
+        2,
+        600,
     ),
     Setting(
         "python.toolsets", "toolsets", "texts", (), None, "Python files or modules whose toolsets are served."
@@ -479,6 +543,18 @@ SETTINGS: Final = (
         "whole",
         "How many calls one caller may make per minute.",
         1,
+    ),
+    Setting(
+        "policy.rate",
+        "rate_counting",
+        "choice",
+        None,
+        None,
+        "How calls are counted: in each process; over all processes that share the store, in blocks of a "
+        "twentieth of the limit that they lease (at most one block for each process beyond the limit); or "
+        "exactly, with a write for each call. By default in the process, and leased where several serve: "
+        "with server.workers or store.url.",
+        choices=("process", "leased", "exact"),
     ),
     _limit(
         "default",

@@ -61,7 +61,14 @@ class Settings(NamedTuple):
     audit_arguments: bool
     checkpoint_s: int
     audit_key: Path | None
+    ship: Literal["postgresql", "syslog", "otlp"] | None
+    ship_to: str | None
+    ship_ca: Path | None
+    ship_authorization: str | None
     store_path: Path
+    store_url: str | None
+    store_direct_url: str | None
+    store_lease_s: int
     toolsets: tuple[str, ...]
     timeout_ms: int
     tool_threads: int
@@ -82,6 +89,7 @@ class Settings(NamedTuple):
     keys_required: bool | None
     allowed_keys: tuple[AllowedKey, ...]
     limits: Limits
+    rate_counting: Literal["process", "leased", "exact"] | None
     policy_rules: tuple[dict[str, Any], ...]
     approval_expires_s: int
     approval_wait_s: int
@@ -107,6 +115,11 @@ class Settings(NamedTuple):
     """What that file holds, and where."""
     origins: Mapping[str, str] = MappingProxyType({})
     """Where each setting is given that does not come from that file, by its key."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether several processes serve the same callers with one store."""
+        return self.worker_processes != 1 or self.store_url is not None
 
     @property
     def folder(self) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from portbook.access.callers import Callers
-from portbook.access.rates import Rates
+from portbook.access.rates import RateLimit, Rates
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.model import Kind, Start
 from portbook.policy import Policy
@@ -28,7 +28,7 @@ class Rules:
 
     policy: Policy = field(default_factory=Policy)
     callers: Callers = field(default_factory=Callers)
-    rates: Rates = field(default_factory=lambda: Rates(None))
+    rates: RateLimit = field(default_factory=lambda: Rates(None))
     redactor: Redactor | None = None
     """Redacts secrets; None if redaction is switched off."""
     secrets: tuple[str, ...] = field(default=(), repr=False)

@@ -119,7 +119,8 @@ class ApprovalStore:
 
     def may_start(self, approval_id: str) -> bool:
         """Return whether this process still owns the admitted call; ask right before it starts."""
-        return approval_id in self._runs and self._owner.may_start()
+        owner = self._runs.get(approval_id)
+        return owner is not None and self._owner.may_start(owner)
 
     async def complete(self, approval_id: str) -> None:
         """Store that the admitted call succeeded; once this returns, the state survives a kill.
@@ -219,7 +220,7 @@ class ApprovalStore:
                 job.add_done_callback(lambda redeemed: self._undo(approval_id, redeemed))
             raise
         self._runs[approval_id] = owner
-        self._owner.confirm(since)
+        self._owner.confirm(owner, since)
         return approval_id
 
     def _undo(self, approval_id: str, redeemed: Future[str]) -> None:

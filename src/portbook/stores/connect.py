@@ -11,11 +11,11 @@ from typing import Final, cast
 
 import apsw
 
-from portbook.stores.connection_types import MEMORY, Connection
+from portbook.stores.connection_types import MEMORY, FileConnection
 from portbook.stores.migrations import TABLES_VERSION, migrate, version_of_tables
 from portbook.stores.privacy import make_private, refuse_exposed
 
-__all__ = ["connect"]
+__all__ = ["connect", "version_at"]
 
 # How long to wait for other processes, whose transactions take milliseconds.
 _BUSY_MS: Final = 5000
@@ -25,7 +25,7 @@ _SWITCH_ATTEMPTS: Final = 100
 _SWITCH_PAUSE_S: Final = 0.02
 
 
-def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
+def connect(path: Path, draw: Callable[[int], bytes]) -> FileConnection:
     """Return a connection to the store at `path`, created where there is none, or to one in memory.
 
     `draw` returns random bytes for the key of a new store.
@@ -39,7 +39,7 @@ def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
             refuse_exposed(each)
         if not path.exists():
             _make_file(path)
-    connection = cast("Connection", apsw.Connection(MEMORY if is_memory else str(path)))
+    connection = cast("FileConnection", apsw.Connection(MEMORY if is_memory else str(path)))
     try:
         connection.set_busy_timeout(_BUSY_MS)
         connection.transaction_mode = "IMMEDIATE"
@@ -57,6 +57,19 @@ def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
     return connection
 
 
+def version_at(path: Path) -> int:
+    """Return the version of the tables in a file that is there; it is only read.
+
+    Raises `StoreError` where it is not a store of this Portbook, `apsw.Error` where it cannot be read.
+    """
+    connection = cast("FileConnection", apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY))
+    try:
+        connection.set_busy_timeout(_BUSY_MS)
+        return version_of_tables(connection, path)
+    finally:
+        connection.close()
+
+
 def _files_of(path: Path) -> tuple[Path, ...]:
     """Return the file of the store, and those that SQLite keeps beside it."""
     return path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
@@ -71,7 +84,7 @@ def _make_file(path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def _write_ahead(connection: Connection) -> None:
+def _write_ahead(connection: FileConnection) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     for attempt in range(_SWITCH_ATTEMPTS):
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
-__all__ = ["MEMORY", "Connection", "Cursor"]
+__all__ = ["MEMORY", "Connection", "Cursor", "FileConnection"]
 
 # The path of a store without a file, which ends with its process.
 MEMORY: Final = ":memory:"
@@ -32,7 +32,15 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """A connection; a `with` block is a transaction.
+    """A connection to a store of any kind, inside of a transaction."""
+
+    def execute(self, statements: str, bindings: Sequence[Any] | None = None, /) -> Cursor:
+        """Run a statement, with a value for each `?` in it."""
+        ...
+
+
+class FileConnection(Connection, Protocol):
+    """A connection to SQLite; a `with` block is a transaction.
 
     It is an `apsw.Connection`; apsw's own type stubs use a type of Python 3.12 that 3.11 does not have.
     """
@@ -42,10 +50,6 @@ class Connection(Protocol):
     @property
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
-        ...
-
-    def execute(self, statements: str, bindings: Sequence[Any] | None = None, /) -> Cursor:
-        """Run one or more statements."""
         ...
 
     def set_busy_timeout(self, milliseconds: int, /) -> None:

@@ -11,11 +11,15 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["BadLock", "StoreError", "as_store_error", "problem_of"]
+__all__ = ["BadLock", "StoreError", "UnknownOutcome", "as_store_error", "problem_of"]
 
 
 class StoreError(OSError):
     """The store cannot be read or written; the message names the file, the reason and the fix."""
+
+
+class UnknownOutcome(StoreError):
+    """Something was written or was not: the connection ended before the database could say which."""
 
 
 class BadLock(ValueError):

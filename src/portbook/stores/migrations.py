@@ -18,15 +18,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_types import FileConnection
 from portbook.stores.errors import StoreError
 
-__all__ = ["STEPS", "TABLES_VERSION", "is_usable", "migrate", "newer", "version_of_tables"]
+__all__ = ["HMAC_KEY_BYTES", "STEPS", "TABLES_VERSION", "is_usable", "migrate", "newer", "version_of_tables"]
 
 # Marks the file as Portbook's in its header: "pbk1".
 _APPLICATION: Final = 0x70626B31
 
-_HMAC_KEY_BYTES: Final = 32
+HMAC_KEY_BYTES: Final = 32
 
 # The states `expired` and `unknown` are not stored: they follow from the clock and from locks.
 _TICKETS_AND_KEYS: Final = """
@@ -131,6 +131,40 @@ CREATE TABLE audit_segment (
 CREATE INDEX audit_segment_by_checkpoint ON audit_segment (checkpoint);
 """
 
+# The tokens of each caller: when its bucket is full again, in microseconds since 1970.
+_RATES: Final = """
+CREATE TABLE rate_bucket (
+    caller  TEXT NOT NULL PRIMARY KEY,
+    full_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+# Until when each owner of running calls is alive, where a database knows no locks of processes: microseconds
+# since 1970 by the clock of the database. And how often the store was restored from a backup.
+_LEASES: Final = """
+CREATE TABLE lease (
+    owner      TEXT NOT NULL PRIMARY KEY,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE restoration (
+    epoch       INTEGER NOT NULL PRIMARY KEY,
+    restored_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+# The records that processes have shipped here.
+_RECORDS: Final = """
+CREATE TABLE audit_record (
+    host   TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    file   TEXT NOT NULL,
+    seq    INTEGER NOT NULL,
+    hash   TEXT NOT NULL,
+    line   TEXT NOT NULL,
+    PRIMARY KEY (stream, file, seq, hash)
+) STRICT, WITHOUT ROWID;
+"""
+
 # What processes that share a store tell each other, and what any of them may be asked for.
 _NODES: Final = """
 CREATE TABLE mail_counter (
@@ -180,7 +214,17 @@ CREATE INDEX task_by_time ON task (changed_at);
 """
 
 # The migration to each version. Only append: files of every version are in use.
-STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS, _CHECKPOINTS, _NODES)
+STEPS: Final = (
+    _TICKETS_AND_KEYS,
+    _SESSIONS,
+    _UPSTREAMS,
+    _OBSERVATIONS,
+    _CHECKPOINTS,
+    _RATES,
+    _LEASES,
+    _RECORDS,
+    _NODES,
+)
 TABLES_VERSION: Final = len(STEPS)
 
 # How many versions newer than its own the tables may be that a Portbook uses.
@@ -200,7 +244,7 @@ def newer(place: str, version: int) -> StoreError:
     )
 
 
-def version_of_tables(connection: Connection, path: Path) -> int:
+def version_of_tables(connection: FileConnection, path: Path) -> int:
     """Return the version of the tables, 0 where there are none.
 
     Raises `StoreError` where they are not Portbook's, or of an unknown version.
@@ -212,7 +256,7 @@ def version_of_tables(connection: Connection, path: Path) -> int:
         connection.execute("ROLLBACK")
 
 
-def _version_within(connection: Connection, path: Path) -> int:
+def _version_within(connection: FileConnection, path: Path) -> int:
     """Return the version of the tables, 0 where there are none; call it inside of a transaction.
 
     Raises `StoreError` where they are not Portbook's, or of an unknown version.
@@ -228,13 +272,13 @@ def _version_within(connection: Connection, path: Path) -> int:
     return version
 
 
-def migrate(connection: Connection, path: Path, draw: Callable[[int], bytes]) -> None:
+def migrate(connection: FileConnection, path: Path, draw: Callable[[int], bytes]) -> None:
     """Bring the tables to the newest version; `draw` returns random bytes for the key of a new store."""
     with connection:
         version = _version_within(connection, path)  # a different process may have migrated it
         for step in STEPS[version:]:
             connection.execute(step)
         if not version:
-            connection.execute("INSERT INTO secret VALUES ('hmac', ?)", (draw(_HMAC_KEY_BYTES),))
+            connection.execute("INSERT INTO secret VALUES ('hmac', ?)", (draw(HMAC_KEY_BYTES),))
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {max(version, TABLES_VERSION)}")

@@ -54,10 +54,10 @@ class Owner:
         """Return the name of this process, whose lock is held."""
         return self.name
 
-    def confirm(self, since: float) -> None:
+    def confirm(self, name: str, since: float) -> None:
         """Do nothing: a lock is held until its process ends."""
 
-    def may_start(self) -> bool:
+    def may_start(self, name: str) -> bool:
         """Return True: as long as this process runs, its lock is held."""
         return True
 

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from portbook.stores.connection_types import MEMORY, Connection
+from portbook.stores.connection_types import MEMORY, Connection, FileConnection
 from portbook.stores.errors import StoreError, as_store_error
 from portbook.stores.owners import Owner, folder_of
 
@@ -45,7 +45,7 @@ class Store:
         self.is_memory = path.name == MEMORY
         self._draw = draw
         self._key = b""
-        self._connections: list[Connection] = []
+        self._connections: list[FileConnection] = []
         self._writer: StoreWriter | None = None
         self._is_closed = False
         self._inode: int | None = None
@@ -111,6 +111,18 @@ class Store:
         own = 0 if self._writer is None else self._writer.commits
         return (own, self._query(lambda connection: int(connection.execute("PRAGMA data_version").get)))
 
+    def tables_version(self) -> int:
+        """Return the version of the tables as it is, 0 where there is no file; nothing is migrated.
+
+        Raises `StoreError` where it cannot be read, or this Portbook cannot use such tables.
+        """
+        if self.is_memory or not self.path.exists():
+            return 0
+        from portbook.stores.connect import version_at  # late: it brings the library of the database along
+
+        with as_store_error(self.path):
+            return version_at(self.path)
+
     def owner(self, draw_name: Callable[[], str]) -> Owner:
         """Return this process as an owner of calls, which the others know by a lock beside the file."""
         return Owner(None if self.is_memory else folder_of(self.path), draw_name())
@@ -163,14 +175,14 @@ class Store:
     def _exists(self) -> bool:
         return bool(self._connections) or self.is_memory or self.path.exists()
 
-    def _query(self, query: Callable[[Connection], T]) -> T:
+    def _query(self, query: Callable[[FileConnection], T]) -> T:
         with as_store_error(self.path):
             with self._state:
                 connection = self._open()
             with self._reading:
                 return query(connection)
 
-    def _open(self) -> Connection:
+    def _open(self) -> FileConnection:
         """Return the reading connection."""
         if self._is_closed:
             raise StoreError(f"{self.path}: closed")
@@ -180,7 +192,7 @@ class Store:
         self._require_same()
         return self._connections[0]
 
-    def _open_writer(self, reader: Connection) -> StoreWriter:
+    def _open_writer(self, reader: FileConnection) -> StoreWriter:
         from portbook.stores.writer import StoreWriter  # late: few processes write
 
         if self.is_memory:  # has a single connection
@@ -188,7 +200,7 @@ class Store:
         self._connections.append(self._connect())
         return StoreWriter(self._connections[-1], contextlib.nullcontext(), self.path)
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> FileConnection:
         from portbook.stores.connect import connect
 
         try:
@@ -199,7 +211,7 @@ class Store:
             raise StoreError(f"{self.path}: cannot be opened: {error.strerror}") from error
 
 
-def _of_one_state(connection: Connection, query: Callable[[Connection], T]) -> T:
+def _of_one_state(connection: FileConnection, query: Callable[[Connection], T]) -> T:
     connection.execute("BEGIN")
     try:
         return query(connection)

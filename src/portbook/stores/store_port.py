@@ -38,12 +38,12 @@ class RunOwner(Protocol):
         """Return the name under which this process may own a call, inside the transaction that redeems it."""
         ...
 
-    def confirm(self, since: float) -> None:
-        """Note that a claim was committed which was made after the moment `since`."""
+    def confirm(self, name: str, since: float) -> None:
+        """Note that a claim of `name` was committed which was made after the moment `since`."""
         ...
 
-    def may_start(self) -> bool:
-        """Return whether this process still owns what it claimed; ask right before a call starts."""
+    def may_start(self, name: str) -> bool:
+        """Return whether `name` still owns what it claimed; ask right before a call starts."""
         ...
 
     def keeps(self, connection: Connection, name: str) -> bool:
@@ -125,6 +125,13 @@ class StorePort(Protocol):
         """Return a value that differs after every write by any process. It costs microseconds.
 
         Raises `StoreError` where it cannot be read.
+        """
+        ...
+
+    def tables_version(self) -> int:
+        """Return the version of the tables as it is, 0 where there are none; nothing is migrated.
+
+        Raises `StoreError` where it cannot be read, or this Portbook cannot use such tables.
         """
         ...
 

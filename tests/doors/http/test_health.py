@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from portbook import __version__
-from portbook.doors.http.health import health
+from portbook.doors.http.health import Fellows, health
 from portbook.doors.http.request import InboundRequest, RequestHead
 from portbook.doors.http.response import Reply
+from portbook.model import JSONObject
 from support.portbook_process import HttpServer, http_server, invoke
 from support.threaded_api import Upstream, upstream
 
@@ -118,7 +119,11 @@ def test_a_boundary_that_cannot_write_its_records_refuses_calls_and_says_why_unt
 
 
 def answered(
-    found: Mapping[str, str | None], query: bytes = b"", *, is_known: bool = True
+    found: Mapping[str, str | None],
+    query: bytes = b"",
+    *,
+    is_known: bool = True,
+    workers: Fellows | None = None,
 ) -> tuple[int, Any, list[bool]]:
     asked: list[bool] = []
 
@@ -129,7 +134,7 @@ def answered(
     request = InboundRequest(RequestHead("GET", "/health", query, []))
 
     async def ask() -> Reply:
-        return await health(checks, lambda key: is_known)(request)
+        return await health(checks, lambda key: is_known, workers=workers)(request)
 
     reply = asyncio.run(ask())
     return reply.status, json.loads(reply.body), asked
@@ -168,3 +173,30 @@ def test_a_stranger_learns_that_something_is_wrong_and_not_what_and_makes_us_cal
     assert (status, body["checks"], asked) == (503, {"store": {"status": "failed"}}, [False])
     status, body, asked = answered({"store": None}, b"deep=1", is_known=False)
     assert (status, body["error"]["code"], asked) == (401, "UNAUTHORIZED", [])
+
+
+class TwoWorkers:
+    """Two workers, of which the other one may fail."""
+
+    def __init__(self, problem: str | None) -> None:
+        self._problem = problem
+
+    def problem(self) -> str | None:
+        return self._problem
+
+    def as_data(self) -> JSONObject:
+        return {"wanted": 2, "ready": 1}
+
+
+def test_a_worker_that_fails_is_told_by_all_and_one_that_restarts_takes_nothing_down() -> None:
+    status, body, _ = answered({"store": None}, workers=TwoWorkers(None))
+    assert (status, body["checks"]["workers"], body["workers"]) == (
+        200,
+        {"status": "ok"},
+        {"wanted": 2, "ready": 1},
+    )
+    status, body, _ = answered({"store": None}, workers=TwoWorkers("worker 2: audit: no room"))
+    assert (status, body["status"]) == (503, "failed")
+    assert body["checks"]["workers"] == {"status": "failed", "problem": "worker 2: audit: no room"}
+    _, body, _ = answered({"store": None}, workers=TwoWorkers("worker 2: audit"), is_known=False)
+    assert body["checks"]["workers"] == {"status": "failed"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final, Protocol
 from urllib.parse import parse_qs
 
@@ -40,11 +40,13 @@ def health(
     is_known: Callable[[str | None], bool],
     servers: Callable[[], list[JSON]] = list,
     workers: Fellows | None = None,
+    ignored: Collection[str] = (),
 ) -> Serve:
     """Return what reports every check; only a caller with a key learns why one failed.
 
     Without a key, a request makes no calls to gateways, and is not told of the MCP servers. A worker that is
-    being started again is told of, and takes nothing down: the others serve.
+    being started again is told of, and takes nothing down: the others serve. Nor do the checks that are
+    `ignored`.
     """
 
     async def serve(request: InboundRequest) -> Reply:
@@ -55,7 +57,7 @@ def health(
         found = {**await checks(deep)}
         if workers is not None:
             found["workers"] = workers.problem()
-        is_well = is_healthy(found)
+        is_well = is_healthy({name: problem for name, problem in found.items() if name not in ignored})
         body: JSONObject = {
             "status": "ok" if is_well else "failed",
             "version": __version__,

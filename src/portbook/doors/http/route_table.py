@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from portbook.app.running_app import App
@@ -71,15 +72,17 @@ def route_table(
     `workers` are the processes that serve together with this one, where there are any.
     """
     boundary, desk = served.boundary, served.approvals
-    well = health(served.checks, served.knows, served.server_statuses, workers)
+    well = partial(health, served.checks, served.knows, served.server_statuses, workers)
+    # While a database is away, no node has it: a load balancer that asks them must not leave out all of them.
+    everywhere = ("store", "workers") if served.store.path is None else ()
     pages: dict[str, Serve] = {
         **console(lambda: served.needs_key, lambda: boundary.has_operator_key),
         DOCS: docs_page(),
         OPENAPI: openapi(boundary),
         APPROVALS: list_approvals(boundary, desk),
         f"{APPROVALS}/{{}}": show_approval(boundary, desk),
-        "/health": well,
-        "/readyz": well,
+        "/health": well(),
+        "/readyz": well(ignored=everywhere),
         "/livez": livez,
     }
     pages |= _operator_pages(served)

@@ -15,6 +15,31 @@ from portbook.doors.http.server.listeners import bind
 from portbook.net.allowed_hosts_and_origins import Hosts
 
 
+def test_a_server_that_is_replaced_answers_what_a_client_is_about_to_send() -> None:
+    request = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+
+    async def serve(request: InboundRequest) -> Reply:
+        return Reply(200, b"", b"here")
+
+    async def main() -> None:
+        listener = bind("127.0.0.1", 0)
+        server = HttpServer(Router({("GET", "/"): Route(serve)}, Hosts(is_exposed=False)), [listener])
+        serving = asyncio.create_task(server.serve())
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(request)
+        first = await asyncio.wait_for(reader.readuntil(b"here"), 20)
+        assert b"connection: close" not in first.lower()
+        server.retire()
+        writer.write(request)
+        second = await asyncio.wait_for(reader.read(), 20)
+        assert second.startswith(b"HTTP/1.1 200")
+        assert b"connection: close" in second.lower()
+        writer.close()
+        await serving
+
+    asyncio.run(main())
+
+
 @pytest.mark.covers("design.mcp-http.head-deadline")
 @pytest.mark.parametrize(
     "sent", [b"", b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx: "], ids=["nothing", "half a head"]

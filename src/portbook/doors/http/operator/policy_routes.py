@@ -83,7 +83,7 @@ def explain_call(served: App) -> Route:
         arguments = {**taken, **cast("JSONObject", body.get("args", {}))}
         caller = str(body.get("caller", ANONYMOUS.name))
         settings = served.rules.settings
-        keys = () if settings is None else placed_keys(settings, served.keys.allowed())
+        keys = () if settings is None else placed_keys(settings, served.keys.allowed(), served.store.place)
         decision = decide_call(
             served.rules.policy,
             keys,

@@ -1,4 +1,4 @@
-"""`Deadlines`: ends what is waited for too long, with one timer for all.
+"""`SharedTimer`: ends what is waited for too long, with one timer for all.
 
 A timer of its own for each call would cost as much as the rest of the waiting, and nearly none is ever due.
 """
@@ -9,13 +9,13 @@ import asyncio
 from math import inf
 from typing import Any, Final
 
-__all__ = ["Deadlines"]
+__all__ = ["SharedTimer"]
 
 # How late the end may come, at most, so that many deadlines that differ a little are looked at together.
 _GRAIN_S: Final = 0.005
 
 
-class Deadlines:
+class SharedTimer:
     """The futures of one event loop that have to be done by a certain time."""
 
     __slots__ = ("_loop", "_timer", "_timer_at", "_until")

@@ -1,0 +1,156 @@
+"""`BoundedConnection`: a connection to PostgreSQL on which nothing waits for ever.
+
+The server ends what takes too long: a statement, a wait for a lock, a transaction that nobody goes on with.
+The client ends it too, for a server that does not answer cannot: a proxy may swallow what is sent and still
+acknowledge it.
+
+Every limit is set inside of a transaction, and no statement is prepared: a pooler may give each transaction a
+different connection to the server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+__all__ = ["BoundedConnection", "DatabaseRows", "in_postgresql"]
+
+RV = TypeVar("RV")
+
+# The most that is waited for the server's answer, on either side.
+STATEMENT_S: Final = 5.0
+_CLIENT_S: Final = STATEMENT_S + 1
+_LIMITS: Final = "".join(
+    f"; SET LOCAL {name} = '{seconds:g}s'"
+    for name, seconds in (
+        ("statement_timeout", STATEMENT_S),
+        ("lock_timeout", 3),
+        ("idle_in_transaction_session_timeout", STATEMENT_S),
+    )
+)
+_READ: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{_LIMITS}".encode()
+_WRITE: Final = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE{_LIMITS}".encode()
+
+# For a network that goes away without a word. An address may say otherwise.
+_DEFAULTS: Final[Mapping[str, str | int]] = {
+    "connect_timeout": 3,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 6000,
+    "application_name": "portbook",
+    "client_encoding": "utf8",
+}
+
+# What is written differently in PostgreSQL, in statements and in the definitions of tables.
+_WORDS: Final[Mapping[str, str]] = {
+    "?": "%s",
+    "BLOB": "BYTEA",
+    "INTEGER": "BIGINT",
+    "STRICT, WITHOUT ROWID": "",
+    "TEXT": 'TEXT COLLATE "C"',
+    "unixepoch('subsec')": "extract(epoch FROM clock_timestamp())",
+}
+_WORD: Final = re.compile(
+    "|".join(rf"\b{re.escape(word)}" if word[0].isalpha() else re.escape(word) for word in _WORDS)
+)
+_WITH_ROWID: Final = re.compile(r"\n\) STRICT;")
+
+
+@lru_cache(maxsize=512)
+def in_postgresql(statement: str) -> bytes:
+    """Return a statement that was written for SQLite in the words of PostgreSQL."""
+    ruled = _WORD.sub(lambda found: _WORDS[found[0]], statement)
+    return _WITH_ROWID.sub(",\n    rowid BIGINT GENERATED ALWAYS AS IDENTITY\n);", ruled).encode()
+
+
+class _Bounded(psycopg.Connection[tuple[Any, ...]]):
+    """Gives up on a server that does not answer."""
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        try:
+            return super().wait(gen, interval, _CLIENT_S if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if timeout is None and self.pgconn.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
+                self.pgconn.finish()  # an answer that comes late must not be taken for that of a next one
+            raise
+
+
+class DatabaseRows:
+    """The rows of a statement."""
+
+    def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        self._cursor = cursor
+
+    @property
+    def get(self) -> Any:
+        """Return the rows in their simplest form: one row of one column is its value, no row is None."""
+        rows: list[Any] = [row[0] if len(row) == 1 else row for row in self]
+        if not rows:
+            return None
+        return rows[0] if len(rows) == 1 else rows
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Return the next row, if there is one."""
+        return None if self._cursor.description is None else self._cursor.fetchone()
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(()) if self._cursor.description is None else iter(self._cursor)
+
+    def close(self) -> None:
+        """Drop the rows that were not read."""
+        self._cursor.close()
+
+
+class BoundedConnection:
+    """A connection of one thread at a time."""
+
+    def __init__(self, url: str) -> None:
+        """Connect to the database at `url`. Raises `psycopg.Error`."""
+        given = conninfo_to_dict(url)
+        missing = {name: value for name, value in _DEFAULTS.items() if not given.get(name)}
+        self.raw = _Bounded.connect(make_conninfo(url, **missing), autocommit=True, prepare_threshold=None)
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether it can no longer be used."""
+        return self.raw.closed or self.raw.broken
+
+    def execute(self, statements: str, bindings: Sequence[Any] | None = None, /) -> DatabaseRows:
+        """Run a statement, with a value for each `?` in it."""
+        values = None if bindings is None else [_storable(value) for value in bindings]
+        return self.plain(in_postgresql(statements), values)
+
+    def plain(self, statement: bytes, values: Sequence[Any] | None = None) -> DatabaseRows:
+        """Run a statement in the words of PostgreSQL."""
+        return DatabaseRows(self.raw.execute(statement, values))
+
+    def begin(self, *, is_write: bool) -> None:
+        """Begin a transaction: one state of the store to read, or one that others write beside."""
+        self.raw.execute(_WRITE if is_write else _READ)
+
+    def commit(self) -> None:
+        """Commit the transaction. Raises `psycopg.Error` where it was not, or that is not known."""
+        cursor = self.raw.execute("COMMIT")
+        if cursor.statusmessage != "COMMIT":
+            raise psycopg.errors.InFailedSqlTransaction
+
+    def roll_back(self) -> None:
+        """Undo the transaction, if there is one. Raises `psycopg.Error`."""
+        if not self.is_lost and self.raw.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            self.raw.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close it."""
+        self.raw.close()
+
+
+def _storable(value: Any) -> Any:
+    # PostgreSQL keeps no NUL in a text.
+    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value

@@ -1,0 +1,73 @@
+"""The errors of PostgreSQL as messages for operators: without values, and never with a password."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+
+from portbook.stores.errors import StoreError
+
+__all__ = ["database_problem", "is_connection_lost", "place_of_database"]
+
+_AWAY: Final = "cannot be reached; check that PostgreSQL runs, its address and its firewall"
+
+# The first that fits.
+_SENTENCES: Final[tuple[tuple[type[psycopg.Error], str], ...]] = (
+    (errors.LockNotAvailable, "locked by a different process for too long; retry"),
+    (errors.DeadlockDetected, "locked by a different process for too long; retry"),
+    (errors.QueryCanceled, "took too long to answer; retry"),
+    (errors.ReadOnlySqlTransaction, "can only be read; name the primary server"),
+    (errors.InsufficientPrivilege, "the role lacks a privilege; have its owner run `portbook store migrate`"),
+    (errors.InvalidPassword, "the password or the role is wrong"),
+    (errors.InvalidAuthorizationSpecification, "the password or the role is wrong"),
+    (errors.InvalidCatalogName, "there is no such database; create it with `createdb`"),
+    (errors.DiskFull, "the disk is full; free some space"),
+    (errors.TooManyConnections, "has no free connection; raise its max_connections"),
+    (errors.AdminShutdown, _AWAY),
+    (errors.CannotConnectNow, _AWAY),
+)
+
+
+def place_of_database(url: str) -> str:
+    """Return the address of a database without its password, or any other of its parameters.
+
+    Raises `StoreError` where it is not an address.
+    """
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        raise StoreError("store.url: not the address of a PostgreSQL database") from None
+    host, port, name = parts.get("host") or "", parts.get("port"), parts.get("dbname") or ""
+    return f"postgresql://{host}{f':{port}' if port else ''}/{name}"
+
+
+def is_connection_lost(error: Exception) -> bool:
+    """Return whether an error leaves open what became of a statement: no answer of the server came."""
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
+        error.sqlstate is None or isinstance(error, errors.AdminShutdown | errors.CrashShutdown)
+    )
+
+
+def database_problem(place: str, error: Exception) -> Exception:
+    """Return an exception of the library as a `StoreError` about `place`; return all others unchanged."""
+    if not isinstance(error, psycopg.Error):
+        return error
+    for kind, sentence in _SENTENCES:
+        if isinstance(error, kind):
+            return StoreError(f"{place}: {sentence}")
+    if error.sqlstate is None:
+        return StoreError(f"{place}: {_sentence_of(error)}")
+    return StoreError(f"{place}: cannot be used: {type(error).__name__} ({error.sqlstate})")
+
+
+def _sentence_of(error: psycopg.Error) -> str:
+    # While a connection is made, the library gives no code, but the server's own words.
+    said = str(error)
+    if "authentication failed" in said or "no password supplied" in said:
+        return "the password or the role is wrong"
+    if "does not exist" in said:
+        return "there is no such database or role"
+    return _AWAY

@@ -1,0 +1,201 @@
+"""`DatabaseWriter`: the writer of one process to PostgreSQL; jobs that wait together share a transaction.
+
+The transactions of several processes run side by side, at READ COMMITTED: a job decides by a statement that
+names what it expects, or under a lock. What was undone before it was committed may run again. Where the
+answer to COMMIT is lost, the database is asked by the number of the transaction; where it cannot say, the
+outcome is unknown, and never taken for "not written".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+import psycopg
+from psycopg import errors
+
+from portbook.stores.connection_types import Connection
+from portbook.stores.errors import StoreError, UnknownOutcome
+from portbook.stores.postgres.bounded_connection import BoundedConnection
+from portbook.stores.postgres.database_errors import database_problem, is_connection_lost
+from portbook.stores.write_queue import JobEnding, WriteJob, WriteQueue
+
+__all__ = ["CHANNEL", "DatabaseWriter"]
+
+T = TypeVar("T")
+
+# What a notification is sent on; it holds the name of its sender.
+CHANNEL: Final = "portbook"
+
+# In the order of their numbers, so that two processes never wait for each other.
+_LOCKS: Final = (
+    b"SELECT pg_advisory_xact_lock(k) FROM (SELECT DISTINCT hashtextextended(name, 0) AS k "
+    b"FROM unnest(%s::text[]) AS name ORDER BY k) AS locks"
+)
+_NUMBER: Final = b"SELECT pg_current_xact_id_if_assigned()::text"
+_STATUS: Final = b"SELECT pg_xact_status(%s::xid8)"
+
+# How long to ask what became of a transaction, and how often.
+_RESOLVE_S: Final = 15.0
+_RESOLVE_PAUSE_S: Final = 0.2
+_YIELD_S: Final = 0.05
+
+
+class _Undone(Exception):
+    """A transaction was certainly not committed, and can run again."""
+
+    def __init__(self, reason: psycopg.Error) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class DatabaseWriter:
+    """Runs jobs in the order of arrival, several in one transaction."""
+
+    def __init__(self, connect: Callable[[], BoundedConnection], place: str, name: str) -> None:
+        """Write through what `connect` returns; `name` is that of the sender in notifications."""
+        self._connect = connect
+        self._place = place
+        self._name = name
+        self._connection: BoundedConnection | None = None
+        self._has_news = False
+        self._commits = 0
+        self._queue = WriteQueue(self._commit, self._notify)
+
+    @property
+    def commits(self) -> int:
+        """Return how many transactions have been committed."""
+        return self._commits
+
+    def submit(self, work: Callable[[Connection], T], lock: str | None) -> Future[T]:
+        """Run `work` on the writer's thread, under a lock; the future has its result once it is committed."""
+        future: Future[T] = Future()
+        self._queue.put(WriteJob(work, future, lock))
+        return future
+
+    def close(self) -> None:
+        """Finish submitted jobs, then end the thread."""
+        self._queue.close()
+        self._drop()
+
+    def _commit(self, batch: Sequence[WriteJob]) -> list[JobEnding]:
+        """Return how each job ended, after one transaction for all of them, or one for each."""
+        try:
+            return self._attempt(batch)
+        except _Undone as undone:
+            if len(batch) > 1 and not is_connection_lost(undone.reason):  # one of the jobs may be the reason
+                return [ending for job in batch for ending in self._commit_alone(job)]
+            if isinstance(undone.reason, errors.DeadlockDetected):
+                time.sleep(_YIELD_S)  # else it takes again what the other process waits for
+        try:
+            return self._attempt(batch)
+        except _Undone as undone:
+            raise database_problem(self._place, undone.reason) from None
+
+    def _commit_alone(self, job: WriteJob) -> list[JobEnding]:
+        try:
+            return self._commit([job])
+        except StoreError as error:
+            return [(None, error)]
+
+    def _attempt(self, batch: Sequence[WriteJob]) -> list[JobEnding]:
+        """Return how each job ended, after one transaction.
+
+        Raises `_Undone` where it was rolled back and may run again, `UnknownOutcome` where that is not known,
+        and any other `StoreError` where the database cannot be reached.
+        """
+        connection = self._connected()
+        try:
+            endings = self._run(connection, batch)
+            number: str | None = connection.plain(_NUMBER).get
+        except psycopg.Error as error:
+            self._give_up(connection)
+            raise _Undone(error) from None
+        except BaseException:
+            self._give_up(connection)
+            raise
+        try:
+            connection.commit()
+        except psycopg.Error as error:
+            if not is_connection_lost(error):
+                self._give_up(connection)
+                raise _Undone(error) from None
+            self._drop()
+            if number is not None and not self._was_committed(number):
+                raise _Undone(error) from None
+        self._commits += number is not None
+        self._has_news = self._has_news or number is not None
+        return endings
+
+    def _run(self, connection: BoundedConnection, batch: Sequence[WriteJob]) -> list[JobEnding]:
+        connection.begin(is_write=True)
+        locks = [job.lock for job in batch if job.lock is not None]
+        if locks:
+            connection.plain(_LOCKS, (locks,))
+        endings: list[JobEnding] = []
+        for job in batch:
+            connection.plain(b"SAVEPOINT job")
+            try:
+                result = job.work(connection)
+            except Exception as error:
+                if is_connection_lost(error) or isinstance(error, errors.DeadlockDetected):
+                    raise  # it was not the job's fault
+                connection.plain(b"ROLLBACK TO SAVEPOINT job; RELEASE SAVEPOINT job")
+                endings.append((None, database_problem(self._place, error)))
+            else:
+                connection.plain(b"RELEASE SAVEPOINT job")
+                endings.append((result, None))
+        return endings
+
+    def _was_committed(self, number: str) -> bool:
+        """Return whether the transaction with this number was committed. Raises `UnknownOutcome`."""
+        deadline = time.monotonic() + _RESOLVE_S
+        while time.monotonic() < deadline:
+            try:
+                status = self._connected().plain(_STATUS, (number,)).get
+            except errors.InvalidParameterValue:  # a database that never got this far: a different one
+                break
+            except (psycopg.Error, StoreError):
+                self._drop()
+                status = "away"
+            if status in ("committed", "aborted"):
+                return status == "committed"
+            if status is None:
+                break
+            time.sleep(_RESOLVE_PAUSE_S)  # its own process at the server may not have noticed yet
+        raise UnknownOutcome(
+            f"{self._place}: the connection was lost before the database could confirm a change; "
+            "it may have been made or not"
+        )
+
+    def _connected(self) -> BoundedConnection:
+        """Return the connection. Raises `StoreError` where there is none."""
+        if self._connection is not None and self._connection.is_lost:
+            self._drop()
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _give_up(self, connection: BoundedConnection) -> None:
+        """Undo the transaction; drop a connection on which even that fails."""
+        try:
+            connection.roll_back()
+        except psycopg.Error:
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _notify(self) -> None:
+        """Wake the other processes, outside of any transaction that a call waits for."""
+        if not self._has_news or self._connection is None:
+            return
+        self._has_news = False
+        try:
+            self._connection.plain(b"SELECT pg_notify(%s, %s)", (CHANNEL, self._name))
+        except psycopg.Error:
+            self._drop()  # they poll as well

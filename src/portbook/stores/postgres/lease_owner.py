@@ -1,0 +1,129 @@
+"""`LeaseOwner`: this process as the owner of the calls that it runs, by a lease in the database.
+
+`access/lease.py` has the rules. The lease is renewed in the transaction of each redemption, and by a thread
+from the first one on. Who lost a lease goes on under a new name: what it owned before stays unknown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from portbook.access.lease import Lease, LeaseTerms
+from portbook.stores.errors import StoreError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from portbook.stores.connection_types import Connection
+
+__all__ = ["LeaseOwner"]
+
+# Of a lease that is not lost.
+_RENEW: Final = (
+    "UPDATE lease SET expires_at = greatest(expires_at, CAST(unixepoch('subsec') * 1000000 AS INTEGER) + ?) "
+    "WHERE owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000000 AS INTEGER) RETURNING owner"
+)
+_TAKE: Final = (
+    "INSERT INTO lease (owner, expires_at) VALUES (?, CAST(unixepoch('subsec') * 1000000 AS INTEGER) + ?)"
+)
+_LIVES: Final = (
+    "SELECT 1 FROM lease WHERE owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000000 AS INTEGER)"
+)
+# Long after anybody asks for them: a lease that is gone is as lost as one that has expired.
+_SWEEP: Final = (
+    "DELETE FROM lease WHERE expires_at < CAST(unixepoch('subsec') * 1000000 AS INTEGER) - 86400000000"
+)
+
+
+def _tick() -> float:
+    """Return seconds of a clock that goes on while the machine sleeps, where there is one."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class LeaseOwner:
+    """Owns calls as long as its lease lasts."""
+
+    def __init__(
+        self,
+        draw_name: Callable[[], str],
+        terms: LeaseTerms,
+        submit: Callable[[Callable[[Connection], bool]], Future[bool]],
+        tick: Callable[[], float] = _tick,
+    ) -> None:
+        """Own calls under names that `draw_name` returns; `submit` writes a renewal."""
+        self._draw_name = draw_name
+        self._terms = terms
+        self._submit = submit
+        self._tick = tick
+        self._name = draw_name()
+        self._lease: Lease | None = None
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def hold(self) -> float:
+        """Return the moment before a claim, for `confirm`."""
+        return self._tick()
+
+    def claim(self, connection: Connection) -> str:
+        """Return the name under which a call may be owned; its lease is renewed in the same transaction."""
+        if not self.keeps(connection, self._name):
+            self._name = self._draw_name()  # the lease under the name before was lost, which is final
+            connection.execute(_TAKE, (self._name, self._length_us))
+            connection.execute(_SWEEP)
+        return self._name
+
+    def confirm(self, name: str, since: float) -> None:
+        """Note that the lease of `name` was renewed, by a request that was made after `since`."""
+        lease = self._lease
+        if lease is None or lease.node != name:
+            lease = Lease(name, since, self._terms)
+        self._lease = lease.renewed(since)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._renew, name="portbook-lease", daemon=True)
+            self._thread.start()
+
+    def may_start(self, name: str) -> bool:
+        """Return whether no other process can take the lease of `name` for lost, for a while at least."""
+        lease = self._lease
+        return lease is not None and lease.node == name and lease.may_start(self._tick())
+
+    def keeps(self, connection: Connection, name: str) -> bool:
+        """Return whether the lease of `name` is not lost, and renew it in the same transaction."""
+        return connection.execute(_RENEW, (self._length_us, name)).fetchone() is not None
+
+    def lives(self, name: str | None, connection: Connection) -> bool:
+        """Return whether the lease of the owner with this name is not lost, by the clock of the database."""
+        return name is not None and connection.execute(_LIVES, (name,)).fetchone() is not None
+
+    def end(self) -> None:
+        """Give up the lease: all calls have ended, and are written. Before the store is closed."""
+        self._ending.set()
+        if self._thread is not None:
+            name = self._name
+            self._thread.join()
+            with contextlib.suppress(StoreError):
+                self._submit(lambda connection: _given_up(connection, name))
+
+    def release(self) -> None:
+        """Do nothing: the store gave up the lease when it was closed."""
+
+    @property
+    def _length_us(self) -> int:
+        return round(self._terms.length_s * 1_000_000)
+
+    def _renew(self) -> None:
+        while not self._ending.wait(self._terms.renew_s):
+            since, name = self._tick(), self._name
+            with contextlib.suppress(StoreError):
+                job = self._submit(lambda connection, name=name: self.keeps(connection, name))
+                if job.result() and name == self._name:
+                    self.confirm(name, since)
+
+
+def _given_up(connection: Connection, name: str) -> bool:
+    connection.execute("DELETE FROM lease WHERE owner = ?", (name,))
+    return True

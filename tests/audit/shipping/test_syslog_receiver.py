@@ -1,0 +1,122 @@
+"""Syslog over real sockets: what arrives, and what is known where it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from portbook.audit.shipping.ship_target import syslog_target
+from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
+from portbook.audit.shipping.syslog_receiver import SyslogReceiver
+from support.certificates import certificates  # noqa: F401 - a fixture
+from support.record_receivers import Received, free_port, silent_receiver, syslog_datagrams, syslog_stream
+from support.scripted_api import Certificates
+
+
+def a_record(seq: int, padding: int = 0) -> ShippedRecord:
+    text = f'{{"seq":{seq},"p":"{"x" * padding}"'
+    digest = sha256(f"{text}}}".encode()).hexdigest()
+    return ShippedRecord("execution", "a.jsonl", seq, digest, f'{text},"hash":"{digest}"}}'.encode(), {})
+
+
+RECORDS = [a_record(seq, padding) for seq, padding in ((1, 0), (2, 30_000), (3, 1))]
+
+Opened = AbstractContextManager[tuple[str, Received]]
+
+
+@pytest.fixture(params=["tcp", "tls", "udp", "unix stream", "unix datagrams"])
+def opened(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    certificates: Certificates,  # noqa: F811 - the fixture
+) -> Iterator[tuple[str, Received]]:
+    opens: dict[str, Callable[[], Opened]] = {
+        "tcp": syslog_stream,
+        "tls": lambda: syslog_stream(context=certificates.server),
+        "udp": syslog_datagrams,
+        "unix stream": lambda: syslog_stream(path=tmp_path / "log"),
+        "unix datagrams": lambda: syslog_datagrams(tmp_path / "log"),
+    }
+    with opens[request.param]() as found:
+        yield found
+
+
+@pytest.mark.covers("021.ship.syslog")
+def test_records_arrive_over_every_transport(
+    opened: tuple[str, Received],
+    certificates: Certificates,  # noqa: F811 - the fixture
+) -> None:
+    address, received = opened
+
+    async def scenario() -> None:
+        receiver = SyslogReceiver(syslog_target(address), certificates.ca_file)
+        assert await receiver.send(RECORDS[:2]) == 0
+        assert await receiver.send(RECORDS[2:]) == 0
+        await receiver.close()
+
+    asyncio.run(scenario())
+    assert received.wait_for(3) == [record.line for record in RECORDS]
+
+
+def test_a_certificate_that_is_not_trusted_is_told() -> None:
+    async def scenario() -> None:
+        with syslog_stream() as (address, _):  # which does not speak TLS at all
+            receiver = SyslogReceiver(syslog_target(address.replace("tcp", "tls")))
+            with pytest.raises(CannotShip):
+                await asyncio.wait_for(receiver.send(RECORDS), 60)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "unix:{folder}/log"])
+def test_a_receiver_that_is_away_is_told_and_found_once_it_is_there(tmp_path: Path, address: str) -> None:
+    port = free_port()
+    receiver = SyslogReceiver(syslog_target(address.format(port=port, folder=tmp_path)))
+
+    async def scenario() -> None:
+        with pytest.raises(CannotShip, match=r"refused|Connect|No such file"):
+            await receiver.send(RECORDS)
+        path = tmp_path / "log" if "unix" in address else None
+        with syslog_stream(port, path=path) as (_, received):
+            await receiver.send(RECORDS)
+            assert len(await asyncio.to_thread(received.wait_for, 3)) == 3
+            await receiver.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_receiver_that_reads_nothing_is_not_taken_for_one_that_has_it() -> None:
+    """However large the buffers are, what the receiver's machine has not acknowledged has not arrived."""
+
+    async def scenario() -> None:
+        with silent_receiver() as port:
+            receiver = SyslogReceiver(syslog_target(f"tcp://127.0.0.1:{port}"))
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await receiver.send([a_record(1, 4_000_000)])
+
+    asyncio.run(scenario())
+
+
+def test_a_batch_sent_to_a_receiver_that_has_closed_does_not_count_as_arrived() -> None:
+    async def scenario() -> None:
+        port = free_port()
+        receiver = SyslogReceiver(syslog_target(f"tcp://127.0.0.1:{port}"))
+        with socket.create_server(("127.0.0.1", port)) as listening:
+            sending = asyncio.create_task(receiver.send([a_record(1, 4_000_000)]))
+            accepted, _ = await asyncio.to_thread(listening.accept)
+            accepted.close()  # with bytes unread: a reset
+            with pytest.raises(CannotShip):
+                await sending
+        with syslog_stream(port) as (_, received):
+            await receiver.send(RECORDS)
+            assert len(await asyncio.to_thread(received.wait_for, 3)) == 3
+            await receiver.close()
+
+    asyncio.run(scenario())

@@ -1,0 +1,168 @@
+"""Writes to PostgreSQL: shared transactions, locks, and answers that were lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import psycopg
+import pytest
+
+from portbook.stores.connection_types import Connection
+from portbook.stores.errors import StoreError, UnknownOutcome
+from portbook.stores.postgres import database_writer as module
+from portbook.stores.postgres.bounded_connection import BoundedConnection
+from portbook.stores.postgres.postgres_store import PostgresStore
+
+
+@pytest.fixture
+def store(postgres_schema: str) -> Iterator[PostgresStore]:
+    made = PostgresStore(postgres_schema)
+    yield made
+    made.close()
+
+
+def put(name: str) -> Any:
+    def write(connection: Connection) -> str:
+        connection.execute("INSERT INTO rate_bucket (caller, full_at) VALUES (?, 0)", (name,))
+        return name
+
+    return write
+
+
+def names(connection: Connection) -> list[str]:
+    return [str(row[0]) for row in connection.execute("SELECT caller FROM rate_bucket ORDER BY caller")]
+
+
+class Losing:
+    """Loses the connection at COMMIT, once: after the server did it, or before it got there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> None:
+        self.lost = 0
+        commit = BoundedConnection.commit
+
+        def lose(connection: BoundedConnection) -> None:
+            if self.lost:
+                commit(connection)
+                return
+            self.lost += 1
+            if is_done:
+                commit(connection)
+            connection.close()
+            raise psycopg.OperationalError("the connection was lost")
+
+        monkeypatch.setattr(BoundedConnection, "commit", lose)
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_lost_answer_to_commit_is_asked_for_by_the_number_of_the_transaction(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, *, is_done: bool
+) -> None:
+    store.submit(put("before")).result()
+    losing = Losing(monkeypatch, is_done=is_done)
+    assert store.submit(put("a")).result() == "a"
+    assert losing.lost == 1
+    assert store.read(names, []) == ["a", "before"]
+
+
+@pytest.mark.covers("021.store.unknown-commit")
+def test_a_commit_that_nobody_can_tell_of_is_unknown_and_does_not_run_again(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.submit(put("before")).result()
+    monkeypatch.setattr(module, "_RESOLVE_S", 0.0)
+    Losing(monkeypatch, is_done=True)
+    with pytest.raises(UnknownOutcome, match="may have been made or not"):
+        store.submit(put("a")).result()
+    assert store.read(names, []) == ["a", "before"]
+    assert store.submit(put("b")).result() == "b"
+
+
+def test_jobs_that_wait_together_share_a_transaction_and_fail_alone(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going = threading.Event()
+    first = store.submit(lambda _: going.wait(60))
+
+    def refuse(connection: Connection) -> None:
+        put("undone")(connection)
+        raise KeyError("a job's own reason")
+
+    jobs: list[Future[Any]] = [store.submit(work) for work in (put("a"), put("a"), refuse, put("b"))]
+    before = store.version()[0]
+    going.set()
+    assert first.result()
+    assert jobs[0].result() == "a"
+    assert jobs[3].result() == "b"
+    with pytest.raises(StoreError, match="UniqueViolation"):
+        jobs[1].result()
+    with pytest.raises(KeyError):
+        jobs[2].result()
+    assert store.read(names, []) == ["a", "b"]
+    assert store.version()[0] == before + 1
+
+
+def test_work_under_one_lock_runs_one_after_the_other_in_all_processes(
+    store: PostgresStore, postgres_schema: str
+) -> None:
+    others = [PostgresStore(postgres_schema) for _ in range(3)]
+
+    def count(connection: Connection) -> int:
+        number = len(names(connection))
+        put(f"{number:03}")(connection)
+        return number
+
+    jobs = [each.submit(count, lock="counted") for _ in range(10) for each in (store, *others)]
+    assert sorted(job.result() for job in jobs) == list(range(40))
+    for each in others:
+        each.close()
+
+
+def test_a_connection_that_the_server_ended_is_made_anew(store: PostgresStore, postgres_server: str) -> None:
+    pid = store.submit(lambda connection: connection.execute("SELECT pg_backend_pid()").get).result()
+    reader = store.read(lambda connection: connection.execute("SELECT pg_backend_pid()").get, 0)
+    with psycopg.connect(postgres_server, autocommit=True) as operator:
+        operator.execute("SELECT pg_terminate_backend(unnest(%s::int[]), 10000)", ([pid, reader],))
+    assert store.submit(put("a")).result() == "a"
+    assert store.read(names, []) == ["a"]
+
+
+def test_what_another_process_holds_is_not_waited_for_for_ever(
+    store: PostgresStore, postgres_schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.submit(put("a")).result()
+    with psycopg.connect(postgres_schema) as other:
+        other.execute("UPDATE rate_bucket SET full_at = 1")
+        with pytest.raises(StoreError, match="locked by a different process for too long"):
+            store.submit(lambda connection: connection.execute("UPDATE rate_bucket SET full_at = 2")).result()
+        other.rollback()
+
+
+def test_processes_that_wait_for_each_other_both_come_to_their_end(
+    store: PostgresStore, postgres_schema: str
+) -> None:
+    other = PostgresStore(postgres_schema)
+    store.submit(put("a")).result()
+    store.submit(put("b")).result()
+    meeting = threading.Barrier(2, timeout=60)
+    has_met: set[str] = set()
+
+    def both(first: str, second: str) -> Any:
+        def write(connection: Connection) -> str:
+            connection.execute("UPDATE rate_bucket SET full_at = full_at + 1 WHERE caller = ?", (first,))
+            if first not in has_met:
+                has_met.add(first)
+                meeting.wait()
+            connection.execute("UPDATE rate_bucket SET full_at = full_at + 1 WHERE caller = ?", (second,))
+            return first
+
+        return write
+
+    jobs = [store.submit(both("a", "b")), other.submit(both("b", "a"))]
+    assert [job.result() for job in jobs] == ["a", "b"]
+    assert (
+        store.read(lambda connection: connection.execute("SELECT sum(full_at) FROM rate_bucket").get, 0) == 4
+    )
+    other.close()

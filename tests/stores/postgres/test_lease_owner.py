@@ -1,0 +1,128 @@
+"""Leases of calls: renewed, lost by the clock of the database, and never taken up again."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+
+import psycopg
+import pytest
+
+from portbook.access.lease import LeaseTerms
+from portbook.stores.connection_types import Connection
+from portbook.stores.errors import StoreError
+from portbook.stores.postgres.lease_owner import LeaseOwner
+from portbook.stores.postgres.postgres_store import PostgresStore
+
+TERMS = LeaseTerms(length_s=600.0, renew_s=300.0, margin_s=100.0)
+
+
+class Ticks:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def store(postgres_schema: str) -> Iterator[PostgresStore]:
+    made = PostgresStore(postgres_schema)
+    yield made
+    made.close()
+
+
+def owner_in(store: PostgresStore, ticks: Ticks, terms: LeaseTerms = TERMS) -> LeaseOwner:
+    numbers = itertools.count()
+    return LeaseOwner(lambda: f"owner-{next(numbers)}", terms, store.submit, ticks)
+
+
+def claimed(store: PostgresStore, owner: LeaseOwner) -> str:
+    since = owner.hold()
+    name = store.submit(owner.claim).result()
+    owner.confirm(name, since)
+    return name
+
+
+def lose(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as database:
+        database.execute("UPDATE lease SET expires_at = 1")
+
+
+def test_a_node_goes_by_its_own_clock_and_stops_before_the_lease_is_lost(store: PostgresStore) -> None:
+    ticks = Ticks()
+    owner = owner_in(store, ticks)
+    assert not owner.may_start("owner-0")
+    name = claimed(store, owner)
+    assert owner.may_start(name)
+    assert not owner.may_start("another")
+    ticks.now = 499.9
+    assert owner.may_start(name)
+    ticks.now = 500.0  # the margin before its end
+    assert not owner.may_start(name)
+    assert claimed(store, owner) == name  # the database still counts it as alive
+    assert owner.may_start(name)
+    owner.end()
+
+
+def test_a_lost_lease_stays_lost_and_its_node_goes_on_under_a_new_name(
+    store: PostgresStore, postgres_schema: str
+) -> None:
+    owner, other = owner_in(store, Ticks()), owner_in(store, Ticks())
+    name = claimed(store, owner)
+    assert store.read(lambda connection: other.lives(name, connection), False)
+    lose(postgres_schema)
+    assert not store.read(lambda connection: other.lives(name, connection), True)
+    assert not store.submit(lambda connection: owner.keeps(connection, name)).result()
+    renewed = claimed(store, owner)
+    assert renewed != name
+    assert owner.may_start(renewed)
+    assert not owner.may_start(name)
+    assert not store.read(lambda connection: owner.lives(name, connection), True)
+    owner.end()
+
+
+def test_leases_that_were_deleted_are_lost_too(store: PostgresStore, postgres_schema: str) -> None:
+    owner = owner_in(store, Ticks())
+    name = claimed(store, owner)
+    with psycopg.connect(postgres_schema, autocommit=True) as database:
+        database.execute("DELETE FROM lease")
+    assert claimed(store, owner) != name
+    owner.end()
+
+
+def test_a_lease_is_renewed_while_its_process_lives_and_given_up_at_its_end(store: PostgresStore) -> None:
+    owner = LeaseOwner(lambda: f"owner-{time.monotonic_ns()}", TERMS._replace(renew_s=0.01), store.submit)
+    name = claimed(store, owner)
+
+    def until_when(connection: Connection) -> int:
+        return int(
+            connection.execute("SELECT coalesce(max(expires_at), 0) FROM lease WHERE owner = ?", (name,)).get
+        )
+
+    first = store.read(until_when, 0)
+    deadline = time.monotonic() + 60
+    while store.read(until_when, 0) == first:
+        assert time.monotonic() < deadline
+    owner.end()
+    store.submit(lambda _: None).result()
+    assert store.read(until_when, 1) == 0
+
+
+def test_a_renewal_that_fails_lengthens_nothing() -> None:
+    ticks = Ticks()
+    asked: list[float] = []
+
+    def fail(_: object) -> Future[bool]:
+        asked.append(ticks.now)
+        raise StoreError("away")
+
+    owner = LeaseOwner(lambda: "owner", TERMS._replace(renew_s=0.001), fail, ticks)
+    owner.confirm("owner", 0.0)
+    deadline = time.monotonic() + 60
+    while not asked:
+        assert time.monotonic() < deadline
+    ticks.now = 500.0
+    assert not owner.may_start("owner")
+    owner.end()
