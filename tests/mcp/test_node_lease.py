@@ -31,10 +31,10 @@ class Expiring:
         self.is_held = True
         return self._draw()
 
-    def confirm(self, since: float) -> None:
+    def confirm(self, name: str, since: float) -> None:
         self.confirmed.append(since)
 
-    def may_start(self) -> bool:
+    def may_start(self, name: str) -> bool:
         return self.is_held
 
     def submit(self, work: Any) -> Future[str]:

@@ -8,6 +8,7 @@ import itertools
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,10 @@ from urllib.parse import urlsplit
 
 from support.in_process_connection import META
 from support.portbook_process import TESTS, HttpServer, http_server
-from support.running_processes import wait_until
 
 TOOLS = TESTS / "fixtures" / "any_node_tools.py"
 CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {}}
+PATIENCE_S = 120.0  # a database knows only after a while that a process is gone
 BOTH = "application/json, text/event-stream"
 
 
@@ -92,7 +93,10 @@ class Reply:
         return next(identifier for identifier, _ in reversed(self.events) if identifier is not None)
 
     def until(self, is_so: Callable[[], object]) -> Reply:
-        wait_until(is_so)
+        until = time.monotonic() + PATIENCE_S
+        while not is_so():
+            assert time.monotonic() < until, self.events
+            time.sleep(0.01)
         return self
 
     def ended(self) -> Reply:

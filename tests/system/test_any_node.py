@@ -16,11 +16,12 @@ import pytest
 from support import sdks
 from support.nodes import TOOLS, NodeClient, Nodes, nodes_of, text_of
 from support.portbook_process import environment, http_server
+from support.postgres_server import new_schema
 from support.round_robin_proxy import round_robin
 from support.running_processes import wait_until
 
-# Each kind of store, as settings have it.
-STORES = {"sqlite": '[store]\npath = "portbook.db"\n'}
+# Each kind of store, as settings have it; {} is the address of a database.
+STORES = {"sqlite": '[store]\npath = "portbook.db"\n', "postgresql": '[store]\nurl = "{}"\n'}
 
 PROGRESS = "notifications/progress"
 UPDATED = "notifications/resources/updated"
@@ -28,8 +29,18 @@ LISTS = "notifications/tools/list_changed"
 
 
 @pytest.fixture(scope="module", params=STORES)
-def nodes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    with nodes_of(tmp_path_factory.mktemp("nodes"), 3, STORES[request.param]) as started:
+def store(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The settings of a store of each kind."""
+    if request.param == "sqlite":
+        yield STORES["sqlite"]
+        return
+    with new_schema(request.getfixturevalue("postgres_server")) as url:
+        yield STORES[request.param].format(url)
+
+
+@pytest.fixture(scope="module")
+def nodes(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    with nodes_of(tmp_path_factory.mktemp("nodes"), 3, store) as started:
         yield started
 
 
@@ -325,10 +336,9 @@ def _reason(answer: Any) -> str:
 
 @pytest.mark.covers("design.nodes.unknown")
 def test_what_a_killed_node_ran_is_unknown_at_the_others(
-    nodes: Nodes, gate: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+    store: str, gate: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with contextlib.ExitStack() as stack:
-        store = STORES[request.node.callspec.params["nodes"]]
         pair = stack.enter_context(nodes_of(tmp_path_factory.mktemp("pair"), 2, store))
         client, later = NodeClient(pair), NodeClient(pair, "2026-07-28")
         asking, running = client.call(0, "ask"), client.call(0, "steps", gate=str(gate))
@@ -358,9 +368,8 @@ def test_what_a_killed_node_ran_is_unknown_at_the_others(
 
 @pytest.mark.covers("design.nodes.stopped")
 def test_a_node_that_stops_sends_its_clients_to_the_others(
-    nodes: Nodes, gate: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+    store: str, gate: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    store = STORES[request.node.callspec.params["nodes"]]
     with nodes_of(tmp_path_factory.mktemp("stopped"), 2, store) as pair:
         client = NodeClient(pair)
         client.ask(1, "resources/subscribe", {"uri": "node://thing"})

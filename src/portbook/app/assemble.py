@@ -179,7 +179,7 @@ def assemble(
         pipeline, contracts.envelope, official, Bare(ASSET_TOOLS), contracts.rest, tasks, notices, servers
     )
     nodes = None
-    if (is_shared or (is_server and settings.shared)) and not store.is_memory:
+    if (is_shared or (is_server and settings.is_shared)) and not store.is_memory:
         from portbook.app.shared_parts import SharedParts  # late: most servers are alone
 
         nodes = SharedParts(store, clock, draw, tasks, notices, warn)

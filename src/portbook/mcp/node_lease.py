@@ -32,11 +32,11 @@ class NodeLease:
 
         Raises `StoreError` where that cannot be stored.
         """
-        if self._is_held and self._owner.may_start():
+        if self._is_held and self._owner.may_start(self.name):
             return
         since = self._owner.hold()
         self.name = await asyncio.wrap_future(self._store.submit(self._owner.claim))
-        self._owner.confirm(since)
+        self._owner.confirm(self.name, since)
         self._is_held = True
 
     async def lives(self, name: str) -> bool:
