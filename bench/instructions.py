@@ -33,6 +33,9 @@ TOLERANCE: Final = 0.05
 # Few enough for one read of the server, and for the tasks that may be in progress.
 _CALLS: Final = 64
 
+# Few: each takes some three hundred dumps of callgrind.
+_WATCHED: Final = 8
+
 # Checkpoints are made by the clock: their work would be counted with the calls of one scenario or another.
 _SETTINGS: Final = """\
 [audit]
@@ -59,8 +62,14 @@ def main() -> int:
     """Count, compare or update, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.instructions", description=__doc__)
     parser.add_argument("--update", action="store_true", help="commit these figures for this build of Python")
+    parser.add_argument(
+        "--where", action="store_true", help="show the functions of a plain call that take them"
+    )
     options = parser.parse_args()
     try:
+        if options.where:
+            print("\n".join(_show_where()))
+            return 0
         counted = count()
         bare = count_bare_loop()
     except Missing as missing:
@@ -110,6 +119,15 @@ def count_plain() -> int:
     with TemporaryDirectory(prefix="portbook-bench-") as name:
         (Path(name) / "portbook.toml").write_text(_SETTINGS)
         return _count_over_stdio(_served(), Path(name))["plain"]
+
+
+def _show_where() -> list[str]:
+    """Return a table of the functions that a plain call over STDIO spends its instructions in."""
+    from bench.where import count_by_function, show_by_file  # late: it imports Portbook
+
+    calls = b"".join(frame + b"\n" for frame in frames("mcp", "echo", range(10_000, 10_000 + _WATCHED)))
+    opening = [greeting() + b"\n", initialized() + b"\n"]
+    return show_by_file(count_by_function(_SETTINGS, opening, calls, _mark(1)))
 
 
 def _served() -> list[str]:

@@ -25,11 +25,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from portbook.audit.journal import Journal
-from portbook.audit.records import Trail, both_views
 from portbook.errors import Reason, Refused
 from portbook.ids import RandomIds
 from portbook.model import Arrival, Call, Caller, CallerContext, Done
 from portbook.policy import Action, Decision
+from portbook.stages.recorder import both_views
+from portbook.stages.state import Trail
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect, ToolSpec
 

@@ -21,7 +21,6 @@ from bench.wire import frames
 from portbook.access.callers import Callers
 from portbook.app.assemble import assemble
 from portbook.audit.journal import Journal
-from portbook.audit.records import Trail, both_views
 from portbook.canonical import json_bytes
 from portbook.clock import SystemClock
 from portbook.dialects.choice import DialectName, choose_dialect
@@ -33,10 +32,11 @@ from portbook.model import Arrival, Done, Identity, JSONObject, Run
 from portbook.policy import Policy, PolicyInput, decide
 from portbook.redaction import Redactor
 from portbook.settings import load_settings
+from portbook.stages.recorder import both_views
+from portbook.stages.state import Trail
 from portbook.tools.registry import SchemaRegistry
-from portbook.wire.jsonrpc import read_id
 from portbook.wire.lines import LineSplitter
-from portbook.wire.parsing import parse
+from portbook.wire.parsing import parse, read_id
 
 __all__ = ["Stage", "main", "measure_stages"]
 

@@ -10,10 +10,16 @@ from portbook.doors import ndjson
 from portbook.doors.http.server import held_replies, turns
 from portbook.net import http_connection
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Run the command line."""
     vars(ndjson)["_BATCH_S"] = 60.0
     vars(journal)["_LOOK_S"] = 3600.0
     vars(held_replies)["_MOST_S"] = 60.0
     vars(turns)["_TURN_S"] = 60.0
     vars(http_connection)["_IDLE_S"] = 3600.0
     cli()
+
+
+if __name__ == "__main__":
+    main()

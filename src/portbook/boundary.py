@@ -40,17 +40,14 @@ from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.jsonrpc import (
-    NO_ID,
-    Id,
     mcp_refusal_frame,
     nobody_waits,
     not_an_object,
-    read_id,
     refusal_frame,
     refuse_structure,
 )
 from portbook.wire.lines import OVERSIZE, Frame
-from portbook.wire.parsing import parse
+from portbook.wire.parsing import NO_ID, Id, parse, read_id
 
 if TYPE_CHECKING:
     from portbook.mcp.session_relay import SessionRelay
@@ -294,7 +291,7 @@ class Boundary:
             "params": {"tool": TOOL_PREFIX + slug_of(tool), "input": arguments, "_meta": meta},
         }
         await self.settle()
-        exchange: Exchange = self._envelope.read(message, Id(b"1", is_present=True), arrival)
+        exchange: Exchange = self._envelope.read(message, b"1", arrival)
         if listener is not None:
             exchange = HeardExchange(exchange.call, listener)
         return await self._pipeline.run(exchange)
@@ -315,7 +312,7 @@ class Boundary:
         ending = completed.outcome
         assert isinstance(ending, Ending)
         frame = mcp_refusal_frame if is_mcp else refusal_frame
-        return answer_of(completed, frame(ending, identifier.token), ending.row.http)
+        return answer_of(completed, frame(ending, identifier), ending.row.http)
 
 
 async def _answered(running: Coroutine[Any, Any, CallState]) -> Answer:

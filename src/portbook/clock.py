@@ -43,15 +43,14 @@ class SystemClock:
             within = millisecond % 1000
             prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(millisecond // 1000))
             self._second = millisecond - within, prefix
-        return prefix + _TENTHS[within // 100] + _ENDS[within % 100]  # a quarter of formatting
+        return prefix + _MILLISECONDS[within]  # an eighth of formatting
 
     tick = staticmethod(time.perf_counter)
     """Returns the seconds of a monotonic clock."""
 
 
-# The first digit of a millisecond, and how a timestamp goes on after it.
-_TENTHS: Final = "0123456789"
-_ENDS: Final = tuple(str(100 + number)[1:] + "Z" for number in range(100))
+# How a timestamp goes on after its second: with the milliseconds, of three digits.
+_MILLISECONDS: Final = tuple(map("{:03d}Z".format, range(1000)))
 
 
 def later(now: str, seconds: float) -> str:

@@ -24,7 +24,6 @@ from portbook.access.rates import SecondsToWait
 from portbook.canonical import STRICT, NotWritten, canonical_bytes, json_bytes, write
 from portbook.clock import Clock
 from portbook.dialects.exchange import Exchange
-from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.exception_place import Fault, place_of
 from portbook.executors.unsent import NothingSent
@@ -45,20 +44,18 @@ from portbook.model import (
     Run,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
-from portbook.provenance.occasion import Occasion
-from portbook.stages.approval import ApprovalStage, require_runnable, unusable
+from portbook.stages.approval import ApprovalStage, require_runnable, require_unchanged, unusable
 from portbook.stages.checked_result import bytes_of, checked_relay, is_suspect, redacted, require_finite
 from portbook.stages.endings import as_outcome, cut_short, paused
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, EndOfTurn, Executor, OffLoop, Sink
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
 from portbook.stages.redacted_client import redacted_client, redacted_report
+from portbook.stages.result_envelope import enclosed, may_be_enclosed
 from portbook.stages.rules import InForce, Rules
 from portbook.stages.state import CallState
-from portbook.stages.tool_errors import failure_by
+from portbook.stages.tool_errors import fail
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.spec import ToolError
-from portbook.tools.tool_error_text import stated_bytes
 from portbook.wire.parsing import parse
 from portbook.wire.trace_context import is_trace_id
 
@@ -203,7 +200,7 @@ class Pipeline:
         outcome = as_outcome(error, state)
         if isinstance(outcome, Failed):
             try:
-                outcome.envelope = self._enclosed(state, outcome)
+                outcome.envelope = enclosed(state, outcome, self._clock)
             except Exception as fault:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
                 return cut_short(Reason.INTERNAL, state, place_of(fault))
         return outcome
@@ -306,7 +303,8 @@ class Pipeline:
             await self._off_loop.run(state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
-            self._require_unchanged(state, tool, ticket)
+            rules = self._in_force.rules
+            require_unchanged(state, tool, ticket, rules, self._identify(rules, call.arrival.key))
             self._require_owned(ticket)
             done = await _settled(self._perform(state, row))
         except InputNeeded as needed:  # it will run again, under the same ticket
@@ -321,17 +319,6 @@ class Pipeline:
             raise
         await self._approvals.complete(ticket)
         return done
-
-    def _require_unchanged(self, state: CallState, tool: Tool, ticket: str) -> None:
-        """Check that the key and the policy of a call have not changed while it waited for approval.
-
-        Raises `Refused` if they have.
-        """
-        rules = self._in_force.rules
-        caller = self._identify(rules, state.call.arrival.key)
-        is_same = rules.policy.digest == state.rules.policy.digest
-        if not is_same or not matches(caller.tools, tool.spec.name):
-            raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
 
     def _require_owned(self, ticket: str) -> None:
         """Check that no other process takes the call of this ticket for lost. Raises `Refused` if it may."""
@@ -359,7 +346,7 @@ class Pipeline:
         try:
             result = row.start(state.call.arguments, row.run or self._run_of(state, row))
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
-            return self._fail(error, state, row.tool)
+            return fail(error, state, row.tool, self._on_fault, self._off_loop)
         if type(result) is CoroutineType:
             return self._perform_waiting(state, row.tool, cast("Coroutine[Any, Any, Any]", result))
         if row.run is None:  # else it had no way to report anything
@@ -373,7 +360,7 @@ class Pipeline:
         try:
             result = await executing
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
-            return await self._fail(error, state, tool)
+            return await fail(error, state, tool, self._on_fault, self._off_loop)
         state.exchange.send_reports()
         rest = self._returned(state, tool, result)
         del result  # a large one waits for its turn as bytes alone
@@ -395,27 +382,6 @@ class Pipeline:
             is_approved=state.approval is not None,
         )
 
-    def _fail(self, error: BaseException, state: CallState, tool: Tool) -> Coroutine[Any, Any, Done]:
-        """Raise the ending of a call whose tool raised `error`; return what raises it if that takes long."""
-        if isinstance(error, NothingSent):
-            state.has_begun = False
-            raise error
-        state.exchange.send_reports()
-        if isinstance(error, Refused) and error.reason is Reason.POLICY_VIOLATION:
-            state.decision = denied = state.rules.policy.denied_where_dialled()
-            state.forms = None  # those of the tool have the decision that was made before
-            raise Refused(error.reason, note=error.note, details={"rule": denied.rule}) from None
-        if isinstance(error, Ending) or not isinstance(error, Exception):
-            raise error
-        named, request = f"{tool.spec.kind} {tool.spec.name}", state.identity.request
-        self._on_fault(Fault(error, named, request, isinstance(error, ToolError)))
-        if stated_bytes(error) > LARGE_BYTES:
-            return self._fail_off_loop(partial(failure_by, error, state))
-        raise failure_by(error, state) from None
-
-    async def _fail_off_loop(self, failure: Callable[[], Failed]) -> Done:
-        raise await self._off_loop.run(failure) from None
-
     def _returned(self, state: CallState, tool: Tool, result: Any) -> Done | Coroutine[Any, Any, Done]:
         """Check, redact and seal what the tool returned; what takes long is done off the loop."""
         try:
@@ -427,7 +393,7 @@ class Pipeline:
                 require_finite(body, result)
             return self._finished(state, tool, result, body)
         require_finite(body, result)
-        if len(body) <= _AT_ONCE_BYTES and not _is_enclosed(state) and not is_suspect(body, tool, state):
+        if len(body) <= _AT_ONCE_BYTES and not may_be_enclosed(state) and not is_suspect(body, tool, state):
             return self._finished(state, tool, result, body, is_clean=True)
         if tool.spec.operation is not None or tool.spec.upstream is not None:
             return self._off_loop.run(partial(self._finished_anew, state, tool, body))
@@ -446,7 +412,7 @@ class Pipeline:
         """Check, redact, enclose and seal a result. Large results are finished in a thread."""
         if tool.spec.upstream is not None and tool.spec.kind == "tool":
             whole, result, body = checked_relay(result, body, tool, state, is_clean=is_clean)
-            return _sealed(state, whole, body, self._enclosed(state, result))
+            return _sealed(state, whole, body, enclosed(state, result, self._clock))
         output, redactor = tool.output, state.in_force.rules.redactor
         if state.answer is not None:
             output = tool.output_of(state.answer.status)
@@ -462,7 +428,7 @@ class Pipeline:
             state.links = cast("list[JSON]", state.redacted([*state.answer.links]))
         wish, envelope = state.call.wish, None
         if (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default:
-            envelope = self._enclosed(state, result)
+            envelope = enclosed(state, result, self._clock)
         sealed = state.exchange.seal(tool, result, body, envelope, state.is_redacted, state.links)
         return _done(Done, (body, sealed, None if envelope is None else json_bytes(envelope), False))
 
@@ -487,27 +453,6 @@ class Pipeline:
         withheld = self._catalog.withheld_as(name, kind)
         return Refused(_UNKNOWN[kind]) if withheld is None else withheld.refusal()
 
-    def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
-        """Return the envelope of an outcome, if the caller or the operator wants one."""
-        call, rules = state.call, state.rules
-        controls = rules.enclosing.controls_of(call.wish)
-        if controls is None or not controls.is_wanted or state.tool is None or state.decision is None:
-            return None
-        policy, rule = rules.policy, state.decision.rule
-        occasion = Occasion(
-            state.identity.request, self._clock.now(), round((self._tick() - state.started) * 1000, 3)
-        )
-        known = KnownRun(
-            state.tool,
-            call.arguments,
-            policy.digest,
-            rule,
-            policy.digest_of_rule(rule),
-            occasion,
-            state.is_redacted,
-        )
-        return rules.enclosing.enclose(outcome, controls, call.wish, known)
-
     def _name(self, exchange: Exchange) -> IdBytes:
         canonical = b""
         if self._ids.deterministic:
@@ -526,12 +471,6 @@ class Pipeline:
 async def _settled(crossing: Done | Coroutine[Any, Any, Done]) -> Done:
     """Return the result of the next stages, whether they have to wait or not."""
     return crossing if isinstance(crossing, Done) else await crossing
-
-
-def _is_enclosed(state: CallState) -> bool:
-    """Return whether the result may have to be put into an envelope."""
-    wish = state.call.wish
-    return (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default
 
 
 def _subject(state: CallState, tool: Tool, caller: Caller) -> PolicyInput:

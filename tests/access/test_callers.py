@@ -166,3 +166,13 @@ def test_without_an_operators_key_nobody_is_the_operator(operator_key: str | Non
 
 def test_the_operator_sees_no_tools() -> None:
     assert OPERATOR.tools == ()
+
+
+def test_a_key_of_the_settings_needs_nothing_of_the_store() -> None:
+    def away() -> tuple[AllowedKey, ...] | None:
+        raise OSError("the database is away")
+
+    callers = Callers(ONE, required=True, stored=away)
+    assert callers.identify("ada's key").name == "ada"
+    with pytest.raises(OSError, match="away"):
+        callers.identify("bob's key")

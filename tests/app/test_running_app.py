@@ -11,7 +11,7 @@ import pytest
 from portbook.access.callers import digest_of_key
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.audit.log_writer import NoSink
+from portbook.audit.memory_sink import NoSink
 from portbook.errors import Refused
 from portbook.settings import BadSettings
 from support.settings_files import load

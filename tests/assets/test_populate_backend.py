@@ -17,7 +17,7 @@ from portbook.app.assemble import assemble
 from portbook.assets import populate_backend as populating
 from portbook.assets.library import Library
 from portbook.assets.populate_backend import BadBackend, backend_at
-from portbook.audit.log_writer import MemorySink
+from portbook.audit.memory_sink import MemorySink
 from portbook.model import Arrival
 from portbook.settings import load_settings
 from support.asset_samples import BackendProcess

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portbook.audit.chain import GENESIS, Head, Links, chained, head_of
+from portbook.audit.chain import GENESIS, Head, Links, head_of
 from portbook.audit.chain_verification import Break, ChainVerdict, verify
+from portbook.audit.journal import ChainedSink, chained
 from portbook.audit.log_reader import files_in, lines_of
-from portbook.audit.log_writer import ChainedSink
 from portbook.canonical import json_bytes
 from support.counts import count
 

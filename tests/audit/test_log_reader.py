@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.audit import log_reader as records
+from portbook.audit.journal import JsonlSink
 from portbook.audit.log_reader import (
     Follower,
     Located,
@@ -22,7 +23,6 @@ from portbook.audit.log_reader import (
     stream_folder,
     without_outcome,
 )
-from portbook.audit.log_writer import JsonlSink
 
 
 def write(path: Path, *found: Any, end: str = "") -> Path:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from portbook.audit.chain import Links, chained
+from portbook.audit.chain import Links
+from portbook.audit.journal import chained
 from portbook.audit.verified_log import lost_calls, proof_data, verified_streams
 
 

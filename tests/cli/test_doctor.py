@@ -15,7 +15,7 @@ def test_it_shows_versions_extras_files_and_port(tmp_path: Path) -> None:
     finished = run("doctor", cwd=tmp_path, env=environment(PORTBOOK_OPERATOR_KEY="hunter2-hunter2-hunter2"))
     said = json.loads(finished.out)
     assert (finished.code, said["portbook"], said["port"]) == (0, __version__, "127.0.0.1:0: free")
-    assert said["extras"] == {"yaml": "installed"}
+    assert said["extras"] == {"yaml": "installed", "postgres": "installed"}
     assert said["records"] == "runs: can be written"
     assert said["settings"] == str(tmp_path / "portbook.toml")
     assert b"hunter2" not in finished.out

@@ -55,7 +55,9 @@ def test_what_it_tells_is_heard_in_order_also_after_its_end() -> None:
         assert (first["n"], second["n"]) == (1, 2)
         assert (first["place"][0], first["place"][4:]) == ("7", ["0", "1"])
         assert list(worker.heard()) == []
-        assert worker.age_s > 0
+        assert worker.served_s == 0
+        worker.note_ready(first)
+        assert (worker.served_s > 0, worker.ready) == (True, first)
 
 
 def test_what_a_worker_does_not_read_yet_is_sent_later() -> None:

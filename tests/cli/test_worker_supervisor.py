@@ -98,11 +98,12 @@ def test_killed_workers_are_started_again_and_nothing_is_lost_or_doubled(tmp_pat
     with workers(tmp_path, 3) as served:
         load = Load(served)
         try:
-            for number in range(1, kills + 1):
+            for number in range(2, kills + 1, 2):
                 load.goes_on(20)
-                os.kill(chance.choice(sorted(children_of(served.process.pid))), signal.SIGKILL)
+                for pid in chance.sample(sorted(children_of(served.process.pid)), 2):
+                    os.kill(pid, signal.SIGKILL)
                 served.told("ended by signal SIGKILL;", number)
-            all_ready(served)
+                all_ready(served)
             load.goes_on(20)
         finally:
             load.stop()
@@ -148,6 +149,15 @@ def test_a_reload_replaces_every_worker_and_no_call_is_lost(tmp_path: Path) -> N
         served.told("reload failed; the workers from before stay in force")
         assert served.call("who", of=2).status == 200
         assert sum("not valid Python" in line for line in served.said) == 1, "what is wrong is told once"
+
+        hanging = "from pathlib import Path; Path(__file__).with_name('hangs').touch()\nwhile True: pass\n"
+        (tmp_path / "tools.py").write_text(hanging)
+        served.process.send_signal(signal.SIGHUP)
+        wait_until((tmp_path / "hangs").exists, lambda: "it is not imported")
+        assert served.call("who", of=2).status == 200
+        (tmp_path / "tools.py").write_text(TOOLS)
+        served.process.send_signal(signal.SIGHUP)
+        served.told("reloaded: every worker is new", 2)
 
 
 @pytest.mark.covers("design.workers.certificate")

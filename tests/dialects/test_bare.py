@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from portbook.app.assemble import assemble
-from portbook.audit.log_writer import MemorySink
+from portbook.audit.memory_sink import MemorySink
 from portbook.boundary import Boundary
 from portbook.dialects.bare import Bare
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
 from portbook.model import Arrival
 from portbook.settings import load_settings
-from portbook.wire.jsonrpc import Id
+from portbook.wire.parsing import NO_ID
 from support.in_process_connection import STATELESS_META, Connection
 from support.portbook_process import SAMPLE_TOOLS, http_server
 
@@ -231,7 +231,7 @@ def test_a_batch_is_one_invalid_request(connection: Connection) -> None:
 @pytest.mark.parametrize("reason", [reason for reason in Reason if REASONS[reason].bare])
 def test_every_refusal_has_the_contracts_shape(reason: Reason) -> None:
     bare = Bare(frozenset({"tool"}))
-    body, status = bare.write(Failed(reason), Id(b"1", is_present=True))
+    body, status = bare.write(Failed(reason), b"1")
     result = json.loads(body)["result"]
     row = REASONS[reason]
     assert row.bare is not None
@@ -249,7 +249,7 @@ def test_every_refusal_has_the_contracts_shape(reason: Reason) -> None:
 
 @pytest.mark.covers("004.errors.too-large")
 def test_a_payload_too_large_is_the_specifications_byte_for_byte() -> None:
-    body, status = Bare(frozenset()).write(Refused(Reason.FRAME_TOO_LARGE), Id(b"null", is_present=False))
+    body, status = Bare(frozenset()).write(Refused(Reason.FRAME_TOO_LARGE), NO_ID)
     assert status == 413
     assert body == (
         b'{"jsonrpc":"2.0","id":null,"result":{"ok":false,"reason":"validation_failed",'
@@ -261,14 +261,14 @@ def test_findings_are_ordered_by_path_then_message() -> None:
     findings = tuple(
         Finding(pointer, message, "", "") for pointer, message in [("/b", "x"), ("/a", "z"), ("/a", "y")]
     )
-    body, _ = Bare(frozenset()).write(Refused(Reason.BAD_ARGUMENTS, findings), Id(b"1", is_present=True))
+    body, _ = Bare(frozenset()).write(Refused(Reason.BAD_ARGUMENTS, findings), b"1")
     told = [(error["path"], error["msg"]) for error in json.loads(body)["result"]["errors"]]
     assert told == [("/a", "y"), ("/a", "z"), ("/b", "x")]
 
 
 def test_a_tools_own_message_is_the_detail() -> None:
     own = Failed(Reason.TOOL_ERROR, details={"error": "No room.", "code": "ROOM.FULL", "data": [1]})
-    body, status = Bare(frozenset()).write(own, Id(b"1", is_present=True))
+    body, status = Bare(frozenset()).write(own, b"1")
     assert json.loads(body)["result"] == {
         "ok": False,
         "reason": "backend_error",
@@ -281,6 +281,6 @@ def test_a_tools_own_message_is_the_detail() -> None:
 @pytest.mark.parametrize("given", [{}, {"upstream_body": {"field": "/size"}}])
 def test_a_rejection_by_a_backend_has_its_status_and_its_json(given: dict[str, Any]) -> None:
     rejected = Failed(Reason.UPSTREAM_REJECTED, details={"upstream_status": 409, **given})
-    body, _ = Bare(frozenset()).write(rejected, Id(b"1", is_present=True))
+    body, _ = Bare(frozenset()).write(rejected, b"1")
     told = {"ok": False, "reason": "backend_error", "status": 409, "detail": "request rejected"}
     assert json.loads(body)["result"] == {**told, **given}

@@ -12,8 +12,7 @@ from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.errors import REASONS, CanonicalError, Failed, Finding, Reason, Refused
 from portbook.model import Arrival, CallerContext, Done, Outcome
-from portbook.wire.jsonrpc import Id, read_id
-from portbook.wire.parsing import parse
+from portbook.wire.parsing import parse, read_id
 
 SCHEMA = SchemaRegistry().load_envelope()
 ENVELOPE = Envelope(SCHEMA, SchemaRegistry().load("mcp.request.v0.1"))
@@ -321,12 +320,12 @@ def test_the_trace_is_the_senders(meta: Any, header: str | None, trace: str | No
 
 
 def answer(outcome: Outcome, token: bytes = b"1") -> tuple[Any, int]:
-    body, status = ENVELOPE.write(outcome, Id(token, is_present=True))
+    body, status = ENVELOPE.write(outcome, token)
     return json.loads(body), status
 
 
 def test_a_result_is_answered_as_it_is() -> None:
-    body, status = ENVELOPE.write(Done(b'{"b":1,"a":1.0}'), Id(b'"x"', is_present=True))
+    body, status = ENVELOPE.write(Done(b'{"b":1,"a":1.0}'), b'"x"')
     assert (body, status) == (b'{"jsonrpc":"2.0","id":"x","result":{"b":1,"a":1.0}}', 200)
 
 
@@ -335,7 +334,7 @@ def test_a_result_is_answered_as_it_is() -> None:
 )
 def test_the_id_is_echoed_token_for_token(token: bytes) -> None:
     for outcome in (Done(b"1"), Refused(Reason.UNKNOWN_TOOL)):
-        body, _ = ENVELOPE.write(outcome, Id(token, is_present=True))
+        body, _ = ENVELOPE.write(outcome, token)
         assert body.startswith(b'{"jsonrpc":"2.0","id":' + token + b",")
 
 

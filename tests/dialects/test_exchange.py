@@ -9,7 +9,7 @@ import pytest
 from portbook.dialects.exchange import Exchange, MessageExchange, answer_of
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.model import Answer, Completed, Done, Identity, InputNeeded
-from portbook.wire.jsonrpc import NO_ID, Id
+from portbook.wire.parsing import NO_ID, Id
 from support.fake_world import CATALOG, a_call
 
 IDENTITY = Identity("request-1", "trace-1", "span-1")
@@ -46,11 +46,11 @@ class _Dialect:
         return MessageExchange(a_call(), self, identifier)
 
     def write(self, outcome: Done | Ending, identifier: Id, method: str | None) -> tuple[bytes, int]:
-        return b"%b %b" % (identifier.token, str(method).encode()), 200
+        return b"%b %b" % (identifier, str(method).encode()), 200
 
 
 def test_a_message_is_answered_by_its_dialect_and_one_without_an_id_is_a_notification() -> None:
     completed = Completed(Done(b"1"), IDENTITY, 1.0)
-    answer = _Dialect().read({}, Id(b"5", is_present=True), None).write(completed)
+    answer = _Dialect().read({}, b"5", None).write(completed)
     assert (answer.body, answer.is_notification) == (b"5 mcp.tool.invoke", False)
     assert _Dialect().read({}, NO_ID, None).write(completed).is_notification

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Coroutine
 from typing import Any
 
-from portbook.doors.eager import RunningCall
+from portbook.doors.eager import SteppedCall
+from portbook.executors.loop_turn import LoopTurn
 from portbook.net.taskless_future import TasklessFuture
 
 
@@ -19,8 +22,8 @@ class Scene:
         self.plain: asyncio.Future[str] = self.loop.create_future()
         self.ends: list[str | None] = []
 
-    def run(self, coroutine: Coroutine[Any, Any, str]) -> RunningCall[str]:
-        return RunningCall(coroutine, coroutine.send(None), lambda _, answer: self.ends.append(answer))
+    def run(self, coroutine: Coroutine[Any, Any, str]) -> SteppedCall[str]:
+        return SteppedCall(coroutine, coroutine.send(None), lambda _, answer: self.ends.append(answer))
 
 
 def test_a_call_goes_on_without_a_task_as_soon_as_its_response_is_there() -> None:
@@ -151,5 +154,54 @@ def test_a_bug_is_reported_and_the_call_has_ended() -> None:
             await ended
             assert scene.ends == [None]
             assert [type(error) for error in reported] == [ZeroDivisionError]
+
+    asyncio.run(main())
+
+
+def test_an_ended_call_is_free_at_once() -> None:
+    async def main() -> None:
+        scene = Scene()
+
+        async def call() -> str:
+            return await scene.taskless
+
+        running = scene.run(call())
+        seen = weakref.ref(scene.taskless)
+        scene.taskless.settle("said")
+        scene.taskless = TasklessFuture(loop=scene.loop)
+        assert seen() is None
+        running.cancel()  # comes too late, and does nothing
+        assert scene.ends == ["said"]
+
+    gc.disable()
+    try:
+        asyncio.run(main())
+    finally:
+        gc.enable()
+
+
+def test_what_fails_after_one_call_holds_up_no_other() -> None:
+    async def main() -> None:
+        faults: list[dict[str, Any]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, fault: faults.append(fault))
+        turn, ended = LoopTurn(), list[str]()
+
+        async def call(name: str) -> str:
+            await turn.end(lambda: None)
+            return name
+
+        def on_end(_: SteppedCall[str], answer: str | None) -> None:
+            ended.append(str(answer))
+            if answer == "first":
+                raise ValueError
+
+        for name in ("first", "second", "third"):
+            coroutine = call(name)
+            SteppedCall(coroutine, coroutine.send(None), on_end)
+        while len(ended) < 3:
+            await asyncio.sleep(0)
+        assert ended == ["first", "second", "third"]
+        assert [type(fault["exception"]) for fault in faults] == [ValueError]
 
     asyncio.run(main())

@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from portbook.app.assemble import assemble
-from portbook.audit.log_writer import MemorySink
+from portbook.audit.memory_sink import MemorySink
 from portbook.boundary import Boundary
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, Writer

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from portbook.mcp.exchange import McpExchange
+from portbook.model import Call
 from support.every_revision import VALIDATOR, every_revision
 from support.in_process_connection import HANDSHAKES, Connection, handshake, params
 from support.portbook_process import over_stdio
@@ -105,3 +108,27 @@ def test_what_nobody_foresaw_while_reading_is_answered_and_recorded(
     assert "'executed': False" in str(connection.sink.records[-1]["error"])
     monkeypatch.undo()
     assert "result" in connection.request("tools/list")
+
+
+def test_a_call_that_is_read_has_every_field_of_a_call(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Call] = []
+
+    class Kept(McpExchange):
+        def __init__(self, call: Call, *rest: Any) -> None:
+            read.append(call)
+            super().__init__(call, *rest)
+
+    monkeypatch.setattr("portbook.mcp.dialect.McpExchange", Kept)
+    connection.open("2025-11-25")
+    connection.request("tools/call", {"name": "echo", "arguments": {"text": "x"}})
+    connection.request("tools/call", {"name": 5})
+    assert [call.method for call in read] == [
+        "initialize",
+        "notifications/initialized",
+        "tools/call",
+        "tools/call",
+    ]
+    for call in read:
+        assert {field.name for field in fields(Call) if not hasattr(call, field.name)} == set()

@@ -15,7 +15,6 @@ from portbook.mcp.rounds import Carried
 from portbook.model import JSONObject
 from portbook.protocol.revisions import REVISIONS
 from portbook.protocol.session import Session
-from portbook.wire.jsonrpc import Id
 from support.fake_world import a_call
 
 TASKS: JSONObject = {
@@ -48,7 +47,7 @@ def made(
         "tools/call",
         params,
         REVISIONS[revision],
-        Id(b"1", is_present=True),
+        b"1",
         Carried(),
     )
 

@@ -14,7 +14,7 @@ import portbook.mcp.connection
 from portbook.access.callers import digest_of_key
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.audit.log_writer import MemorySink
+from portbook.audit.memory_sink import MemorySink
 from portbook.errors import Reason, Refused
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.model import Arrival

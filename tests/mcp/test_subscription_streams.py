@@ -104,8 +104,8 @@ def test_a_stream_that_cannot_begin_leaves_nobody_behind() -> None:
     class Deaf:
         """What every part of a stream is made of here: it says what it is asked, and fails to begin."""
 
-        revision = identifier = call = property(lambda self: self)
-        token = b"1"
+        revision = call = property(lambda self: self)
+        identifier = b"1"
         params: ClassVar[Any] = {"notifications": {"toolsListChanged": True}}
         told: ClassVar[list[ChangeNotification]] = []
 

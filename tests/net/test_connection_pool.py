@@ -157,3 +157,49 @@ def test_a_connection_checked_under_a_different_allowlist_is_not_handed_on() -> 
             assert upstream.connections == 3
 
     run(main)
+
+
+async def in_order(upstream: Upstream, *targets: str) -> None:
+    """Wait until these have arrived."""
+    while [asked.target for asked in upstream.asked] != [*targets]:
+        await asyncio.sleep(0)
+
+
+async def ended(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_a_request_of_a_call_that_was_closed_in_the_queue_is_not_sent() -> None:
+    async def main(client: HttpClient) -> None:
+        async with Upstream(HANG) as upstream:
+            allowed, until = listed(upstream), asyncio.get_running_loop().time() + 60
+            hanging = [asyncio.ensure_future(client.send(request(upstream, "/a"), allowed)) for _ in range(2)]
+            await in_order(upstream, "/a", "/a")
+            queued = client.send(request(upstream, "/ghost"), allowed, until=until)
+            queued.send(None)
+            queued.close()  # as a door does with a call that was cancelled before its task ran
+            await ended(*hanging)
+            again = [asyncio.ensure_future(client.send(request(upstream, "/b"), allowed)) for _ in range(2)]
+            await in_order(upstream, "/a", "/a", "/b", "/b")
+            await ended(*again)
+
+    run(main)
+
+
+def test_a_call_that_was_closed_while_it_waited_for_its_answer_gives_its_connection_back() -> None:
+    async def main(client: HttpClient) -> None:
+        async with Upstream(answer(), answer(), HANG) as upstream:
+            allowed, until = listed(upstream), asyncio.get_running_loop().time() + 60
+            await asyncio.gather(*(client.send(request(upstream, "/a"), allowed) for _ in range(2)))
+            for _ in range(2):  # on the two connections that are idle now
+                sending = client.send(request(upstream, "/b"), allowed, until=until)
+                sending.send(None)
+                sending.close()
+            again = [asyncio.ensure_future(client.send(request(upstream, "/c"), allowed)) for _ in range(2)]
+            while [asked.target for asked in upstream.asked].count("/c") < 2:
+                await asyncio.sleep(0)
+            await ended(*again)
+
+    run(main)

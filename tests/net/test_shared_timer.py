@@ -91,3 +91,14 @@ def test_after_closing_no_timer_is_left() -> None:
         assert armed() == []
 
     asyncio.run(main())
+
+
+def test_what_still_waits_ends_with_the_timer() -> None:
+    async def main() -> None:
+        timer, waiting = SharedTimer(), made()
+        timer.add(waiting, asyncio.get_running_loop().time() + 3600)
+        timer.close()
+        with pytest.raises(TimeoutError):
+            await waiting
+
+    asyncio.run(main())

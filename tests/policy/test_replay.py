@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.audit.records import Trail, both_views
 from portbook.model import Arrival, Call, Caller, CallerContext, Done, JSONObject
 from portbook.policy import BadPolicy, Limits, Policy, PolicyInput, read_policy
 from portbook.policy.replay import Replayed, replay, subject_of
+from portbook.stages.recorder import both_views
+from portbook.stages.state import Trail
 from portbook.tools.catalog import Catalog
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec

@@ -52,6 +52,14 @@ DIGEST = hashlib.sha256(b"a key").hexdigest()
             (Path("/file"), Path("/env"), Path("/flag")),
         ),
         case(
+            "database", "store.url", '"postgresql://file"', "postgresql://env", "postgresql://flag",
+            ("postgresql://file", "postgresql://env", "postgresql://flag"),
+        ),
+        case(
+            "database without pooler", "store.direct_url", '"postgresql://file"', "postgresql://env",
+            "postgresql://flag", ("postgresql://file", "postgresql://env", "postgresql://flag"),
+        ),
+        case(
             "assets", "assets.schemas", '"/file"', "/env", Path("/flag"),
             (Path("/file"), Path("/env"), Path("/flag")),
         ),

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from portbook.audit.log_writer import ChainedSink, JsonlSink
+from portbook.audit.journal import ChainedSink, JsonlSink
 from portbook.canonical import json_bytes
 from support import forked_process
 from support.portbook_process import PORTBOOK, Finished, environment, run

@@ -8,8 +8,33 @@ import pytest
 
 __all__ = ["LONGEST", "begin_with_longest"]
 
-# What `scripts/test --processor-times` prints at the top; by and large is enough.
-LONGEST: Final = ("bench/test_instructions.py",)
+# What `scripts/test --processor-times` prints at the top, with ten seconds or more.
+LONGEST: Final = (
+    "conformance/test_suite.py",
+    "bench/test_instructions.py",
+    "system/test_readme.py",
+    "interop/test_real_servers.py",
+    "interop/test_official_clients.py",
+    "bench/test_tiny_run.py",
+    "cli/test_export.py",
+    "interop/test_first_sse_client.py",
+    "interop/test_adopted_client.py",
+    "system/test_requirements_at_the_door.py",
+    "system/test_changed_definitions.py",
+    "browser/test_tools.py",
+    "browser/test_calls.py",
+    "browser/test_keys.py",
+    "browser/test_docs_page.py",
+    "browser/test_appearance.py",
+    "browser/test_waiting.py",
+    "cli/test_reloading_server.py",
+    "system/test_unusable_entries.py",
+    "system/test_hostile_servers.py",
+    "system/test_layers.py",
+    "system/test_schemathesis.py",
+    "schema/test_evaluation_cost.py",
+    "adopt/test_adoption_journal.py",
+)
 
 
 def begin_with_longest(items: list[pytest.Item]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.audit.log_writer import MemorySink
+from portbook.audit.memory_sink import MemorySink
 from portbook.doors.http.asgi import asgi_application
 from portbook.doors.http.route_table import routes_of
 from portbook.settings import load_settings

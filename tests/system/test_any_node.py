@@ -21,7 +21,7 @@ from support.round_robin_proxy import round_robin
 from support.running_processes import wait_until
 
 # Each kind of store, as settings have it; {} is the address of a database.
-STORES = {"sqlite": '[store]\npath = "portbook.db"\n', "postgresql": '[store]\nurl = "{}"\n'}
+STORES = {"sqlite": '[store]\npath = "portbook.db"\n', "postgresql": '[store]\nurl = "{}"\nlease_s = 6\n'}
 
 PROGRESS = "notifications/progress"
 UPDATED = "notifications/resources/updated"

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.chain import GENESIS, chained
+from portbook.audit.chain import GENESIS
+from portbook.audit.journal import chained
 from support.audit_log import record
 from support.portbook_process import environment, http_server, invoke, over_stdio, run
 

@@ -12,7 +12,7 @@ import pytest
 
 from portbook import CanonicalError, SchemaRegistry
 from portbook.app.assemble import assemble
-from portbook.audit.log_writer import MemorySink
+from portbook.audit.memory_sink import MemorySink
 from portbook.model import Arrival
 from portbook.settings import load_settings
 from support.portbook_process import ROOT, SAMPLE_TOOLS, invoke, over_stdio, records

@@ -11,6 +11,7 @@ import pytest
 
 from support.counts import COUNTS
 from support.leftover_processes import PROC
+from support.longest_first import LONGEST
 from support.portbook_process import TESTS, environment
 
 MANY = """
@@ -148,3 +149,7 @@ def test_a_run_that_leaves_a_process_behind_fails_and_ends_it(tmp_path: Path) ->
     assert done.returncode == 1
     assert "test_it.py left processes behind" in done.stdout
     assert ": sleep 600" in done.stdout
+
+
+def test_a_run_begins_with_files_that_are_here() -> None:
+    assert [file for file in LONGEST if not (TESTS / file).is_file()] == []

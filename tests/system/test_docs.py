@@ -20,12 +20,13 @@ import pytest
 
 import portbook
 import portbook.testing
-from portbook.audit.records import Trail, both_views
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Failed, Finding, Reason
 from portbook.ids import RandomIds
 from portbook.model import Arrival, Call, CallerContext
 from portbook.settings import CONFIG_NAME, SETTINGS, load_settings
+from portbook.stages.recorder import both_views
+from portbook.stages.state import Trail
 from portbook.tools.asset_contracts import INPUTS, OUTPUTS
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect, ToolSpec

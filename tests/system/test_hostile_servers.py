@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,16 @@ def assert_served(peer: Peer) -> None:
     assert peer.text("small__echo", {"text": "still here"}) == "still here"
 
 
+@contextlib.contextmanager
+def evil_peer(
+    folder: Path, settings: str, revision: str = "2025-11-25", env: dict[str, str] | None = None
+) -> Iterator[Peer]:
+    """A client that sees the hostile server: on a busy machine Portbook serves before that has started."""
+    with peer_of(folder, settings, revision, env) as peer:
+        wait_until(lambda: "evil__echo" in peer.names())
+        yield peer
+
+
 @pytest.mark.covers("design.servers.hostile")
 @pytest.mark.parametrize(
     ("attack", "words"),
@@ -83,7 +95,7 @@ def test_a_list_without_end_is_given_up_and_told(folder: Path, attack: str, word
 
 
 def test_odd_names_are_listed_as_names_that_clients_can_call_or_not_at_all(folder: Path) -> None:
-    with peer_of(folder, attacked("names")) as peer:
+    with evil_peer(folder, attacked("names")) as peer:
         names = peer.names()
         assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in names)
         assert len(set(names)) == len(names)
@@ -99,7 +111,7 @@ def test_odd_names_are_listed_as_names_that_clients_can_call_or_not_at_all(folde
 
 @pytest.mark.parametrize("attack", ["progress", "list_changed", "updates", "new words on every list"])
 def test_a_flood_fills_nothing_and_the_next_call_is_served(folder: Path, attack: str) -> None:
-    with peer_of(folder, attacked(attack, 'on_change = { words = "accept" }')) as peer:
+    with evil_peer(folder, attacked(attack, 'on_change = { words = "accept" }')) as peer:
         assert peer.text("evil__echo", _meta={"progressToken": "p"}) == "echo"
         for _ in range(20):
             assert_served(peer)
@@ -110,7 +122,7 @@ def test_a_flood_fills_nothing_and_the_next_call_is_served(folder: Path, attack:
 
 
 def test_short_lines_of_one_server_cost_next_to_nothing(folder: Path) -> None:
-    with peer_of(folder, attacked("short lines")) as peer:
+    with evil_peer(folder, attacked("short lines")) as peer:
         assert_served(peer)
         before = cpu_s(peer)
         assert peer.text("evil__echo") == "echo"
@@ -119,7 +131,7 @@ def test_short_lines_of_one_server_cost_next_to_nothing(folder: Path) -> None:
 
 
 def test_a_server_speaks_for_no_resource_of_others(folder: Path) -> None:
-    with peer_of(folder, attacked("updates")) as peer:
+    with evil_peer(folder, attacked("updates")) as peer:
         peer.answer("resources/subscribe", {"uri": "notes://mine"})
         assert peer.text("evil__echo") == "echo"
         assert "notifications/resources/updated" not in peer.methods()
@@ -130,19 +142,19 @@ def test_a_server_speaks_for_no_resource_of_others(folder: Path) -> None:
 
 
 def test_a_result_says_nothing_in_our_name(folder: Path, revision: str) -> None:
-    with peer_of(folder, attacked("our words"), revision) as peer:
+    with evil_peer(folder, attacked("our words"), revision) as peer:
         result = peer.call("evil__echo")
         assert {name for name in result["_meta"] if name.startswith(("portbook/", "own/"))} == {"own/key"}
 
 
 def test_answers_to_ids_that_are_almost_right_are_no_answers(folder: Path) -> None:
-    with peer_of(folder, attacked("ids")) as peer:
+    with evil_peer(folder, attacked("ids")) as peer:
         assert peer.text("evil__echo") == "echo"
         assert_served(peer)
 
 
 def test_an_answer_that_is_nested_without_end_fails_its_call(folder: Path) -> None:
-    with peer_of(folder, attacked("depth")) as peer:
+    with evil_peer(folder, attacked("depth")) as peer:
         assert "BAD_RESULT" in json.dumps(peer.call("evil__echo"))
         assert_served(peer)
 
@@ -151,14 +163,14 @@ def test_a_page_that_is_no_web_page_is_not_shown(
     folder: Path, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CAPABILITIES, "elicitation", {"form": {}, "url": {}})
-    with peer_of(folder, attacked("page of another kind"), revision) as peer:
+    with evil_peer(folder, attacked("page of another kind"), revision) as peer:
         assert "refused" in peer.text("evil__echo")
         assert "elicitation/create" not in peer.methods()
 
 
 def test_a_question_brings_no_secret_to_the_client(folder: Path, revision: str) -> None:
     settings = attacked("secret in a question", 'env = { SECRET = { env = "OURS" } }')
-    with peer_of(folder, settings, revision, env=environment(OURS="s3cr3t-of-ours")) as peer:
+    with evil_peer(folder, settings, revision, env=environment(OURS="s3cr3t-of-ours")) as peer:
         peer.call("evil__echo")
         assert "elicitation/create" in peer.methods()
         assert "s3cr3t-of-ours" not in json.dumps(peer.heard)

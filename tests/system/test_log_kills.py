@@ -17,7 +17,7 @@ from support.portbook_process import child
 WRITER = """
 import sys
 from pathlib import Path
-from portbook.audit.log_writer import ChainedSink
+from portbook.audit.journal import ChainedSink
 from portbook.canonical import json_bytes
 sink = ChainedSink(Path(sys.argv[1]), "execution", started=sys.argv[2], run="r", keep=1000)
 number = 0

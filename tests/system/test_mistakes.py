@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from portbook.app.assemble import assemble
-from portbook.audit.log_writer import NoSink
+from portbook.audit.memory_sink import NoSink
 from portbook.settings import BadSettings, load_settings
 from portbook.tools.spec import BadTool
 from support.portbook_process import run

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.chain import chained
 from portbook.audit.checkpoint import checkpoint_of
+from portbook.audit.journal import chained
 from portbook.stores.checkpoints import CheckpointRow, Segment
 from support.portbook_process import Finished, invoke, run
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.audit.log_writer import MemorySink
+from portbook.audit.memory_sink import MemorySink
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings

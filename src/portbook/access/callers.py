@@ -78,11 +78,11 @@ class Callers:
 
         1. No key, and none required: anonymous.
         2. The operator key: refused. The operator key decides approvals; it cannot call tools.
-        3. A key of the settings: its caller. Nothing of the store is needed for it.
-        4. No key was ever configured, and none is required: anonymous, whatever the key.
-        5. A stored key: its caller.
+        3. No key was ever configured, and none is required: anonymous, whatever the key.
+        4. A configured key: its caller. For a key of the settings the store is not needed.
 
-        Raises `Refused` in every other case: a wrong key never counts as no key.
+        Raises `Refused` in every other case: a wrong key never counts as no key. Raises `OSError` where only
+        the store could tell, and cannot be read.
         """
         if key is None:
             if self.without_key is None:
@@ -92,11 +92,15 @@ class Callers:
         if self.is_operator(key):
             raise Refused(Reason.UNAUTHORIZED)
         owner = _owner_of(digest, self._allowed)
-        if owner is None:
+        try:
             stored = self._stored()
-            if stored is None and not self._allowed and not self._required:
-                return ANONYMOUS
-            owner = _owner_of(digest, stored or ())
+        except OSError:
+            if owner is None:
+                raise
+            return owner
+        if stored is None and not self._allowed and not self._required:
+            return ANONYMOUS
+        owner = _owner_of(digest, stored or ()) or owner
         if owner is None:
             raise Refused(Reason.UNAUTHORIZED)
         return owner

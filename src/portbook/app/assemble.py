@@ -12,7 +12,6 @@ from portbook.app.checkpoint_task import CheckpointTask
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
 from portbook.app.running_app import App, ClosableSink, current_rules, permit
-from portbook.app.shipping_from_settings import shipping_of
 from portbook.app.start_warnings import doubts_of
 from portbook.app.store_from_settings import store_of
 from portbook.app.tools_from_settings import Collected
@@ -141,7 +140,11 @@ def assemble(
             warn,
             interval_s=settings.checkpoint_s,
         )
-    shipping = shipping_of(settings, environ, store, warn) if isinstance(sink, Journal) else None
+    shipping = None
+    if settings.ship is not None and isinstance(sink, Journal):
+        from portbook.app.shipping_from_settings import shipping_of  # late: few ship their records
+
+        shipping = shipping_of(settings, environ, store, warn)
     on_secret.append(partial(_learn_secrets, pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     servers = reports = None

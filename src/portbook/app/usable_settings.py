@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from portbook.app.rules_from_settings import policy_of, redactor_of
-from portbook.app.shipping_from_settings import ship_target_of
 from portbook.app.tools_from_settings import Collected, collect_tools
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.rest_bodies import Rest
@@ -66,7 +65,7 @@ def usable_settings(
     with problems:
         audit_key_of(settings)
     with problems:
-        ship_target_of(settings, environ)
+        _require_usable_shipping(settings, environ)
     with problems:
         collected = collect_tools(settings, registry, given=toolsets, environ=environ)
     if hosts is None or contracts is None or collected is None or problems.texts():
@@ -79,6 +78,14 @@ def usable_settings(
     assert contracts is not None
     assert collected is not None
     return UsableSettings(hosts, contracts, collected)
+
+
+def _require_usable_shipping(settings: Settings, environ: Mapping[str, str]) -> None:
+    given = settings.ship, settings.ship_to, settings.ship_ca, settings.ship_authorization
+    if any(each is not None for each in given):
+        from portbook.app.shipping_from_settings import ship_target_of  # late: few ship their records
+
+        ship_target_of(settings, environ)
 
 
 def signer_of(settings: Settings) -> Signer | None:

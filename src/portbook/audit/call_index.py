@@ -15,9 +15,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from portbook.audit.journal import EXECUTION_STREAM
+from portbook.audit.journal import ENVELOPE_STREAM, EXECUTION_STREAM
 from portbook.audit.log_reader import files_in, record_of, stream_folder
-from portbook.audit.log_writer import ENVELOPE_STREAM
 from portbook.model import JSONObject
 
 __all__ = ["CallIndex", "CallRow"]

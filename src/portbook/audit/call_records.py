@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from portbook.audit.journal import BASIS_STREAM, EXECUTION_STREAM, INTENT_STREAM
+from portbook.audit.journal import BASIS_STREAM, ENVELOPE_STREAM, EXECUTION_STREAM, INTENT_STREAM
 from portbook.audit.log_reader import (
     Located,
     files_in,
@@ -15,7 +15,6 @@ from portbook.audit.log_reader import (
     stream_folder,
     without_outcome,
 )
-from portbook.audit.log_writer import ENVELOPE_STREAM
 from portbook.model import JSONObject
 
 __all__ = ["basis_of", "call_data", "outcome_of", "records_of_call", "request_id_of"]

@@ -1,4 +1,4 @@
-"""The hash chain of a stream of records: each has a number and the hash of its predecessor. Pure: no I/O.
+"""The lines of a hash chain, read: each has a number and the hash of its predecessor. Pure: no I/O.
 
 A line is `{"seq":…,"prev":…,…,"hash":…}`. Its hash is the sha256 of its bytes without that last member.
 `prev` is the hash of the line before. In the first line of a file it names, as `<file>#<seq>:<hash>` joined
@@ -8,30 +8,28 @@ zeros where there was none. A final ` from <file>` says that files older than th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
 
 import orjson
 
-from portbook.canonical import json_bytes
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "GENESIS",
+    "HASH_DIGITS",
     "ChainLine",
     "Head",
     "Links",
-    "chained",
     "digest_of",
     "head_of",
     "links_of",
     "read_line",
 ]
 
-_HASH_DIGITS: Final = 64
-GENESIS: Final = "0" * _HASH_DIGITS
+HASH_DIGITS: Final = 64
+GENESIS: Final = "0" * HASH_DIGITS
 
 _HASH_MEMBER: Final = late_pattern(rb',"hash":"([0-9a-f]{64})"\}\Z')
 _NAME: Final = r"[^#/ ]+"
@@ -86,28 +84,6 @@ class ChainLine(NamedTuple):
     seq: int
     prev: str
     hash: str
-
-
-def chained(
-    records: Iterable[bytes], seq: int, prev: str, hashes: list[bytes] | None = None
-) -> tuple[bytes, int, str]:
-    """Return `records`, JSON objects with members, as lines of the chain, and the last number and hash.
-
-    `seq` and `prev` are the number and the hash of the record before them. The hash of each is added to
-    `hashes`.
-    """
-    lines: list[bytes] = []
-    before = prev.encode()
-    if len(prev) != _HASH_DIGITS or b"#" in before:  # the links of a file's first record may need escapes
-        before = json_bytes(prev)[1:-1]
-    for record in records:
-        seq += 1
-        whole = b'{"seq":%d,"prev":"%b",%b' % (seq, before, record[1:])
-        before = sha256(whole).hexdigest().encode()
-        lines += (whole[:-1], b',"hash":"', before, b'"}\n')
-        if hashes is not None:
-            hashes.append(before)
-    return b"".join(lines), seq, before.decode()
 
 
 def head_of(file: str, line: bytes) -> Head | None:

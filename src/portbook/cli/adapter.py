@@ -25,7 +25,7 @@ from portbook.assets.documents import parsed
 from portbook.assets.files import CannotRead, read_file
 from portbook.assets.validate import failed, validate_asset, without_reference
 from portbook.audit.journal import Journal
-from portbook.audit.log_writer import NoSink
+from portbook.audit.memory_sink import NoSink
 from portbook.canonical import json_bytes
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import run

@@ -11,7 +11,7 @@ import click
 
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.audit.log_writer import NoSink
+from portbook.audit.memory_sink import NoSink
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.served_counts import served_counts

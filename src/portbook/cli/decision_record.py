@@ -7,11 +7,12 @@ from portbook.app.store_from_settings import store_of
 from portbook.app.usable_settings import signer_of
 from portbook.audit.checkpoint_maker import CheckpointMaker
 from portbook.audit.journal import Journal
-from portbook.audit.records import Trail, both_views
 from portbook.clock import Clock, SystemClock
 from portbook.ids import RandomIds
 from portbook.model import Arrival, Call, CallerContext, Done
 from portbook.settings import Settings
+from portbook.stages.recorder import both_views
+from portbook.stages.state import Trail
 from portbook.stores.checkpoints import CheckpointStore
 
 __all__ = ["note_decision"]

@@ -17,7 +17,7 @@ import click
 
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.audit.log_writer import NoSink
+from portbook.audit.memory_sink import NoSink
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
 from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output

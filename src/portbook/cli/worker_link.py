@@ -182,10 +182,11 @@ class WorkerLink:
             await asyncio.sleep(_REPORT_S)
 
     def _tell(self, message: JSONObject) -> bool:
-        """Send a message; return whether that was possible."""
+        """Send a message; return whether that was possible: not if the supervisor has long read nothing."""
+        line = json.dumps(message).encode() + b"\n"
         try:
             with self._sending:
-                self._socket.sendall(json.dumps(message).encode() + b"\n")
+                self._socket.sendall(line[self._socket.send(line, socket.MSG_DONTWAIT) :])
         except OSError:
             return False
         return True

@@ -40,7 +40,7 @@ class WorkerProcess:
         """
         self.number = number
         self.seat = seat
-        self.started = time.monotonic()
+        self._ready_at: float | None = None
         self.ready: Any = None
         """What it said when it was ready."""
         self.problems: dict[str, str] = {}
@@ -74,9 +74,13 @@ class WorkerProcess:
         return self.process.poll() is not None
 
     @property
-    def age_s(self) -> float:
-        """Return for how long it has been there."""
-        return time.monotonic() - self.started
+    def served_s(self) -> float:
+        """Return for how long it has been ready."""
+        return 0.0 if self._ready_at is None else time.monotonic() - self._ready_at
+
+    def note_ready(self, told: Any) -> None:
+        """Note that it serves, and what it told of that."""
+        self.ready, self._ready_at = told, time.monotonic()
 
     def tell(self, message: Mapping[str, Any]) -> None:
         """Send a message, as soon as the worker reads."""

@@ -32,8 +32,9 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The longest sleep: a process that has ended without closing its link is noticed after it.
 _TICK_S: Final = 1.0
 
-# A worker that served so long is started again at once; one that dies sooner waits, twice as long each time.
-_STEADY_S: Final = 10.0
+# A worker that served so long is started again at once; after one that dies sooner there is a pause, twice
+# as long each time. Short: to wait for no reason costs more than a start now and then that was in vain.
+_STEADY_S: Final = 1.0
 _FIRST_PAUSE_S: Final = 0.25
 _LONGEST_PAUSE_S: Final = 30.0
 
@@ -94,6 +95,7 @@ class WorkerSupervisor:
         self._seats = [_Seat(number) for number in range(1, count + 1)]
         self._leaving: list[WorkerProcess] = []
         self._to_replace: deque[_Seat] = deque()
+        self._is_reloading = False
         self._warnings = RepeatedWarnings()
         self._signals: list[int] = []
         self._is_stopping = False
@@ -151,7 +153,7 @@ class WorkerSupervisor:
 
     def _hear(self, worker: WorkerProcess, message: Any) -> None:
         if "ready" in message:
-            worker.ready = message["ready"]
+            worker.note_ready(message["ready"])
             self._take_over(worker)
         elif "problems" in message:
             worker.problems = message["problems"]
@@ -171,8 +173,9 @@ class WorkerSupervisor:
             is_same = old.ready["lists"] == new.ready["lists"]
             old.tell({"do": Command.LEAVE if is_same else Command.LEAVE_CHANGED})
             self._leaving.append(old)
-            if not self._to_replace:
-                say("reloaded: every worker is new")
+        if self._is_reloading and not self._to_replace and not any(each.starting for each in self._seats):
+            self._is_reloading = False
+            say("reloaded: every worker is new")
         if self._on_ready is not None and all(each.worker is not None for each in self._seats):
             tell, self._on_ready = self._on_ready, None
             tell(str(new.ready["served"]))
@@ -259,15 +262,18 @@ class WorkerSupervisor:
         """Start a worker again that has ended without being told to."""
         say(f"worker {seat.number} ended {ending_of(dead.process.returncode)}; starting it again")
         seat.restarts += 1
-        if dead.age_s >= _STEADY_S:
+        if dead.served_s >= _STEADY_S:
             seat.failures = 0
             seat.start_at = 0.0
         else:
             self._postpone(seat)
 
     def _tell_failed_start(self, seat: _Seat, code: int) -> None:
-        if seat.worker is not None:  # a reload: what it said itself is on standard error
+        if seat.worker is not None:  # a reload: what is wrong with the settings it has said itself
             self._to_replace.clear()
+            self._is_reloading = False
+            if code != int(ExitCode.INVALID):
+                say(f"error: the new worker {seat.number} ended {ending_of(code)} before it was ready")
             say("reload failed; the workers from before stay in force")
             return
         self._postpone(seat)
@@ -295,13 +301,23 @@ class WorkerSupervisor:
     def _heed(self, number: int) -> None:
         if number == signal.SIGHUP:
             if not self._is_stopping and self._has_served:
-                self._to_replace = deque(self._seats)
-                say("reloading: the workers are replaced, one by one")
+                self._reload()
         elif self._is_stopping:
             self._end_now()
         else:
             say("finishing calls in flight; press Ctrl-C again to stop now")
             self._stop()
+
+    def _reload(self) -> None:
+        """Replace all workers; one that is to replace another already, and is not ready, read older files."""
+        for seat in self._seats:
+            if seat.worker is not None and seat.starting is not None:
+                seat.starting.tell({"do": Command.STOP})
+                self._leaving.append(seat.starting)
+                seat.starting = None
+        self._to_replace = deque(self._seats)
+        self._is_reloading = True
+        say("reloading: the workers are replaced, one by one")
 
     def _stop(self) -> None:
         self._is_stopping = True

@@ -13,7 +13,8 @@ from portbook.dialects.exchange import MessageExchange
 from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
 from portbook.errors import BareReason, Ending, Finding, Reason, Refused
 from portbook.model import JSON, Arrival, Call, Done, JSONObject, Outcome
-from portbook.wire.jsonrpc import Id, refusal_frame, refuse_structure, result_frame
+from portbook.wire.jsonrpc import refusal_frame, refuse_structure, result_frame
+from portbook.wire.parsing import NO_ID, Id
 from portbook.wire.trace_context import trace_of
 
 __all__ = ["Bare"]
@@ -59,11 +60,11 @@ class Bare:
     def write(self, outcome: Outcome, identifier: Id, method: str | None = None) -> tuple[bytes, int]:
         """Return the answer, which is the same for every method, and its HTTP status."""
         if isinstance(outcome, Done):
-            return result_frame(identifier.token, outcome.body), 200
+            return result_frame(identifier, outcome.body), 200
         row = outcome.row
         if row.bare is None:
-            return refusal_frame(outcome, identifier.token), row.http
-        return result_frame(identifier.token, json_bytes(_result(outcome, row.bare))), row.http
+            return refusal_frame(outcome, identifier), row.http
+        return result_frame(identifier, json_bytes(_result(outcome, row.bare))), row.http
 
     def _flaw(self, message: JSONObject, params: JSON, identifier: Id) -> Refused | None:
         """Return why `message` cannot be a call.
@@ -75,7 +76,7 @@ class Bare:
         """
         if flaw := refuse_structure(message, identifier):
             return flaw
-        if not identifier.is_present:
+        if identifier is NO_ID:
             return Refused(Reason.NOT_JSONRPC, (_NO_ID,))
         if message["method"] not in self.tools:
             return Refused(Reason.UNKNOWN_METHOD)

@@ -23,7 +23,8 @@ from portbook.model import (
 )
 from portbook.schema.engine import Validator
 from portbook.tools.spec import TOOL_PREFIX, is_slug
-from portbook.wire.jsonrpc import Id, error_frame, refuse_structure, result_frame
+from portbook.wire.jsonrpc import error_frame, refuse_structure, result_frame
+from portbook.wire.parsing import Id, problem_of
 from portbook.wire.trace_context import trace_of
 from portbook.wire.violations import violations
 
@@ -75,7 +76,7 @@ class Envelope:
     def _read_request(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
         given = message.get("params")
         flaw = refuse_structure(message, identifier)
-        if flaw is None and (not identifier.is_present or identifier.token in (b'""', b"null")):
+        if flaw is None and identifier in (b'""', b"null"):
             flaw = _bad_envelope("/id", "a request needs an id: a number or a string that is not empty")
         request = None
         if flaw is None:
@@ -111,10 +112,10 @@ class Envelope:
     def write(self, outcome: Outcome, identifier: Id, method: str | None = METHOD) -> tuple[bytes, int]:
         """Return the answer to a message of this method, and its HTTP status."""
         if isinstance(outcome, Done):
-            return result_frame(identifier.token, outcome.wire), 200
+            return result_frame(identifier, outcome.wire), 200
         row, envelope = outcome.row, outcome.envelope
         if envelope is not None and method == REQUEST_METHOD:  # the envelope holds the tool's failure
-            return result_frame(identifier.token, json_bytes(envelope)), 200
+            return result_frame(identifier, json_bytes(envelope)), 200
         error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical.code))
         if row.canonical.reason:
             error["data"]["reason"] = row.canonical.reason
@@ -127,13 +128,13 @@ class Envelope:
             error["data"]["policy_violation"] = row.rest == "POLICY_VIOLATION"
         if envelope is not None:
             error["data"]["envelope"] = envelope
-        return error_frame(identifier.token, error), row.http
+        return error_frame(identifier, error), row.http
 
     def _flaw(self, message: JSONObject, identifier: Id) -> Refused | None:
         if not self._schema.allows(message):
             return Refused(Reason.BAD_ENVELOPE, self._schema.findings(message))
-        if identifier.problem:
-            return _bad_envelope("/id", identifier.problem)
+        if problem := problem_of(identifier):
+            return _bad_envelope("/id", problem)
         if message["method"] != METHOD:
             return _bad_envelope("/method", f'must be "{METHOD}"')
         return None

@@ -27,7 +27,7 @@ from portbook.model import (
     Resumption,
 )
 from portbook.tools.catalog import Tool
-from portbook.wire.jsonrpc import Id
+from portbook.wire.parsing import NO_ID, Id
 
 __all__ = [
     "BoundaryQuestion",
@@ -173,14 +173,14 @@ class MessageExchange(Exchange):
 
     def body(self, outcome: Outcome) -> bytes | None:
         """Return the message that answers this one; None where it expects none."""
-        if not self._identifier.is_present:
+        if self._identifier is NO_ID:
             return None
         return self._dialect.write(outcome, self._identifier, self.call.method)[0]
 
     def write(self, completed: Completed) -> Answer:
         """Return the answer to the message."""
         body, status = self._dialect.write(completed.outcome, self._identifier, self.call.method)
-        return answer_of(completed, body, status, is_notification=not self._identifier.is_present)
+        return answer_of(completed, body, status, is_notification=self._identifier is NO_ID)
 
 
 def answer_of(

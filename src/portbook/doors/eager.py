@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from portbook.net.taskless_future import TasklessFuture
 
-__all__ = ["Remainder", "RunningCall"]
+__all__ = ["Remainder", "SteppedCall"]
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Remainder(Generic[T]):
                 return ended.value
 
 
-class RunningCall(Generic[T]):
+class SteppedCall(Generic[T]):
     """A coroutine that has to wait: stepped by what it waits for, and by a task from where it needs one."""
 
     __slots__ = ("_coroutine", "_ended", "_is_cancelled", "_on_end", "_task", "_waiting_for")
@@ -54,7 +54,7 @@ class RunningCall(Generic[T]):
         self,
         coroutine: Coroutine[Any, Any, T],
         waiting_for: Any,
-        on_end: Callable[[RunningCall[T], T | None], None],
+        on_end: Callable[[SteppedCall[T], T | None], None],
     ) -> None:
         """Run the rest of `coroutine`; `on_end` gets what it returned, or None where it was cancelled."""
         self._coroutine = coroutine
@@ -69,8 +69,8 @@ class RunningCall(Generic[T]):
         """Cancel what it waits for, as a task that is cancelled does."""
         if self._task is not None:
             self._task.cancel()
-        elif not self._waiting_for.cancel():  # it is there: the coroutine learns of both in one step
-            self._is_cancelled = True
+        elif self._waiting_for is not None and not self._waiting_for.cancel():
+            self._is_cancelled = True  # what it waits for is there: it learns of both in one step
 
     def ended(self) -> asyncio.Future[None]:
         """Return a future that is done once it has ended."""
@@ -124,9 +124,13 @@ class RunningCall(Generic[T]):
         self._end(answer)
 
     def _end(self, answer: T | None) -> None:
+        self._waiting_for = None  # it refers back to this: the memory is free at once, without the collector
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
-        self._on_end(self, answer)
+        try:
+            self._on_end(self, answer)
+        except Exception as error:  # noqa: BLE001 - whoever steps this has others to step
+            _report(error)
 
 
 def _report(error: BaseException) -> None:

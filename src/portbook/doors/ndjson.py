@@ -12,10 +12,10 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from portbook.boundary import Boundary
-from portbook.doors.eager import Remainder, RunningCall
+from portbook.doors.eager import Remainder, SteppedCall
 from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.work import Key, Order, Work
@@ -41,7 +41,7 @@ class NdjsonDoor:
         self._connection = boundary.connect(arrival, self._emit, cancel=self._cancel)
         self._reader = reader
         self._outlet = _Outlet(writer)
-        self._running: dict[RunningCall[Answer], Key | None] = {}
+        self._running: dict[SteppedCall[Answer], Key | None] = {}
         self._loop = asyncio.get_running_loop()
         self._answerer: asyncio.Task[None] | None = None
         """What writes the answers of calls that had to wait."""
@@ -126,14 +126,14 @@ class NdjsonDoor:
         """
         answered: list[CallState | Answer] = []
         waiting: Remainder[Answer] | None = None
-        until = monotonic() + _BATCH_S
+        until, receive = monotonic() + _BATCH_S, self._connection.receive
         with self._recorder:
             while frames and waiting is None and not (self._is_stopping or self._has_cancelled):
-                received = self._connection.receive(frames.popleft())
-                if isinstance(received, CallState):
+                received = receive(frames.popleft())
+                if type(received) is CallState:
                     answered.append(received)
                 else:
-                    waiting = self._start(received, answered)
+                    waiting = self._start(cast("Work", received), answered)
                 if len(answered) == _BATCH or monotonic() > until:
                     break
         self._outlet.put_all(answered)  # only now: records come before answers
@@ -148,10 +148,10 @@ class NdjsonDoor:
             return None
         if work.order is Order.IN_TURN:
             return Remainder(work.answering, waiting_for)
-        self._running[RunningCall(work.answering, waiting_for, self._ended)] = work.key
+        self._running[SteppedCall(work.answering, waiting_for, self._ended)] = work.key
         return None
 
-    def _ended(self, call: RunningCall[Answer], answer: Answer | None) -> None:
+    def _ended(self, call: SteppedCall[Answer], answer: Answer | None) -> None:
         """Send the answer to a call that had to wait; a client that has cancelled it expects none."""
         del self._running[call]
         if answer is None:
@@ -172,7 +172,8 @@ class NdjsonDoor:
     async def _one_ended(self) -> None:
         await self._outlet.flush()
         ended = [call.ended() for call in self._running]
-        await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
+        if ended:  # the last one may have ended while its answer was written
+            await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
 
     def _cancel(self, key: Key) -> bool:
         """Cancel the request with this key; return whether it is running."""
@@ -231,15 +232,18 @@ class _Outlet:
 
     def put_all(self, answered: Iterable[CallState | Answer]) -> None:
         """Queue answers, those that have a body to send."""
+        bodies: list[bytes] = []
         for each in answered:
-            if isinstance(each, CallState):
+            if type(each) is CallState:
                 assert each.outcome is not None
                 body = each.exchange.body(each.outcome)
             else:
-                body = None if each.is_notification else each.body
+                told = cast("Answer", each)
+                body = None if told.is_notification else told.body
             if body is not None:
-                self._gathered.append(body)
-                self._size += len(body) + 1
+                bodies.append(body)
+        self._gathered += bodies
+        self._size += sum(map(len, bodies)) + len(bodies)
 
     def has_room_for(self, message: bytes) -> bool:
         """Return whether to queue a message that may be dropped.

@@ -21,9 +21,6 @@ from portbook.model import NOBODY, InputNeeded, JSONObject, Run, Start
 
 __all__ = ["Coroutines"]
 
-# More coroutines than this never take their first step inside each other.
-_MAX_IDLE: Final = 4
-
 # Of the tasks of tools: a number of its own for each would cost more than the rest of making one.
 _NAME: Final = "portbook-tool"
 
@@ -33,7 +30,8 @@ class Coroutines:
 
     def __init__(self) -> None:
         self._strays: set[asyncio.Task[Any]] = set()
-        self._idle: list[_ReusableTask] = []
+        self._idle: _ReusableTask | None = None
+        """Kept for the next coroutine. One is enough: few take their first step inside that of another."""
 
     @property
     def has_strays(self) -> bool:
@@ -53,12 +51,11 @@ class Coroutines:
 
         It raises `Failed` where a coroutine does not end in time, and any exception of it.
         """
-        idle = self._idle
 
         def start(arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
             coroutine = begin(arguments) if begin_within is None else begin_within(run, arguments)
             loop = get_running_loop()
-            reusable = idle.pop() if idle else None
+            reusable, self._idle = self._idle, None
             if reusable is None or reusable.loop is not loop or not _is_unchanged(reusable.context):
                 reusable = _ReusableTask(loop)
             # The first step, as if the task took it.
@@ -80,8 +77,7 @@ class Coroutines:
             if reusable.task.cancelling():
                 raise ToolExit(asyncio.CancelledError())
             result, reusable.result = reusable.result, None
-            if len(idle) < _MAX_IDLE:
-                idle.append(reusable)
+            self._idle = reusable
             return result
 
         return start

@@ -10,6 +10,8 @@ import asyncio
 import contextvars
 import sys
 from collections.abc import Callable, Coroutine
+from functools import partial
+from operator import setitem
 from typing import Any, Final, TypeAlias, TypeVar
 
 __all__ = ["current_task_of", "enter_task", "leave_task", "start_now"]
@@ -42,7 +44,7 @@ if sys.version_info >= (3, 12):
 else:
     _current_tasks: Final[dict[Any, Any]] = vars(asyncio.tasks)["_current_tasks"]  # what `current_task` reads
     current_task_of: Final[_Find] = _current_tasks.get
-    enter_task: Final[_Enter] = _current_tasks.__setitem__
+    enter_task: Final[_Enter] = partial(setitem, _current_tasks)  # half the cost of the dict's own method
     leave_task: Final[_Leave] = _current_tasks.__delitem__
 
     def start_now(

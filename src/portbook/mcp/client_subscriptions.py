@@ -149,9 +149,7 @@ class ClientSubscriptions:
                     ending = await subscription.hold(uris, bound)
                 finally:
                     self._closing.remove(subscription.close)
-                return Answer(
-                    result_frame(exchange.identifier.token, ending), 200, identity=completed.identity
-                )
+                return Answer(result_frame(exchange.identifier, ending), 200, identity=completed.identity)
         finally:
             stops.close()
             self._streams -= 1

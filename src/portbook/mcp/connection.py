@@ -31,9 +31,9 @@ from portbook.mcp.work import Cancel, Key, Order, Work, key_of
 from portbook.model import JSON, Answer, Arrival, Completed, Done, JSONObject
 from portbook.protocol.session import Session
 from portbook.stages.state import CallState
-from portbook.wire.jsonrpc import NO_ID, Id, nobody_waits, not_an_object, read_id, result_frame
+from portbook.wire.jsonrpc import nobody_waits, not_an_object, result_frame
 from portbook.wire.lines import OVERSIZE, Frame
-from portbook.wire.parsing import parse_tight
+from portbook.wire.parsing import NO_ID, Id, parse_tight, read_id
 
 if TYPE_CHECKING:
     from portbook.mcp.batches import Batches
@@ -183,7 +183,11 @@ class McpConnection:
         if servers is not None and not servers.is_settled and _needs_servers(message):
             answering = self._answer_settled(servers, message, identifier, arrival, link)
             return Work(answering, Order.AT_ONCE, key_of(message.get("id")))
-        if "method" not in message and (settling := self._take_response(message, identifier, arrival, link)):
+        if (
+            method is None
+            and "method" not in message
+            and (settling := self._take_response(message, identifier, arrival, link))
+        ):
             return settling
         try:
             exchange = self._official.read(
@@ -192,9 +196,9 @@ class McpConnection:
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
-        flaw, key = exchange.call.flaw, message.get("id")
-        if flaw is None and key is not None:
-            key = cast("Key", key)  # as the schema requires
+        flaw = exchange.call.flaw
+        key: Any = message.get("id")
+        if flaw is None and key is not None:  # of a type that the schema allows
             # Nothing is asked of a call beside which none runs, in a revision that has no tasks of its own.
             is_plain = exchange.handler is None and exchange.revision.has_handshake
             if self._running or not is_plain or "task" in exchange.params:
@@ -287,7 +291,8 @@ class McpConnection:
     def _answer(self, exchange: McpExchange, key: Key | None) -> CallState | Work:
         """Answer a request; without a key, it is answered in turn."""
         begun = self._pipeline.begin(exchange)
-        if not isinstance(begun, CallState):
+        if type(begun) is not CallState:
+            begun = cast("Coroutine[Any, Any, CallState]", begun)
             order = Order.IN_TURN if key is None else Order.AT_ONCE
             return Work(self._answer_later(exchange, key, begun), order, key)
         if exchange.outlet is None:
@@ -377,7 +382,7 @@ class McpConnection:
             await self._parts.tasks.elsewhere.publish(ended)
         state = created(ended.state())
         told: JSONObject = {"task": task_of(state)} if exchange.wants_task else state
-        return Answer(result_frame(exchange.identifier.token, json_bytes(told)), 200)
+        return Answer(result_frame(exchange.identifier, json_bytes(told)), 200)
 
     async def _answer_task_result(self, exchange: McpExchange, key: Key) -> Answer:
         """Answer with the result of a task when it has one; it may ask its client meanwhile."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import context_of, controls_of
@@ -50,7 +50,8 @@ from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.tools.uri_templates import MAX_URI
-from portbook.wire.jsonrpc import Id, refuse_structure
+from portbook.wire.jsonrpc import refuse_structure
+from portbook.wire.parsing import Id, UnusableId, problem_of
 from portbook.wire.trace_context import trace_of
 
 __all__ = ["McpDialect", "Mode", "ServedMethod"]
@@ -60,7 +61,7 @@ _NO_META: Final[JSONObject] = {}  # never written to
 # A longer method is no method of MCP, and is not recorded.
 _MAX_METHOD: Final = 128
 
-_UNUSABLE: Final = Id(b"null", is_present=True, problem="unusable")
+_UNUSABLE: Final = UnusableId.because("unusable")
 
 # The methods that run something, and what they run.
 _GOVERNED: Final[dict[str, Kind]] = {
@@ -80,6 +81,9 @@ _CARRY: Final = frozenset({"inputResponses", "requestState"})
 _MEMBERS: Final = 4
 _NAME_AND_ARGUMENTS: Final = 2
 _AROUND: Final = len(b'{"jsonrpc":"2.0","id":,"method":"tools/call","params":{"name":"","arguments":}}')
+
+
+_new_call: Final[Any] = object.__new__
 
 
 class _Claims(NamedTuple):
@@ -174,7 +178,7 @@ class McpDialect:
             or served is None
             or meta
             or (headers is not None and headers.get(VERSION) != revision.name)
-            or identifier.problem is not None
+            or (type(identifier) is not bytes and problem_of(identifier) is not None)
             or not served.is_sound(message)
             or ((len(message) != _MEMBERS or "id" not in message) and _is_answer_too(message))
             or (not params and "params" not in message)
@@ -189,11 +193,11 @@ class McpDialect:
             (called, arguments), tight_bytes = self._named(kind, params), 0
         is_usual = len(params) == _NAME_AND_ARGUMENTS and len(message) == _MEMBERS
         if tight_bytes and is_usual and flaw is None and called is not None and called == name:
-            size = tight_bytes - _AROUND - len(identifier.token) - len(called)
+            size = tight_bytes - _AROUND - len(identifier) - len(called)
         else:
             size = 0 if kind is None else len(rewritten_bytes(arguments))
-        if kind == "tool" and called is not None and called != name:
-            params = {**params, "name": called}  # the same call, whichever of its names the tool is called by
+            if kind == "tool" and called is not None and called != name:
+                params = {**params, "name": called}  # the same call, by whichever of its names
         if meta or arrival.traceparent or not revision.has_handshake:
             context, trace, approval, wait_ms, wish, carried, flaw = self._claims(
                 meta, arrival, revision, flaw, params, (kind, method, called, arguments)
@@ -201,23 +205,15 @@ class McpDialect:
         else:
             context, trace, approval, wait_ms, carried = NO_CONTEXT, None, None, 0, None
             wish = NO_WISH if kind == "tool" else None
-        call = Call(  # by position: keyword arguments would double the cost
-            arrival,
-            method if flaw is None or 0 < len(method) <= _MAX_METHOD else None,
-            called,
-            arguments,
-            size,
-            context,
-            trace,
-            None,
-            flaw,
-            revision.name,
-            None,
-            approval,
-            wait_ms,
-            kind or "tool",
-            wish,
-        )
+        call = _new_call(Call)  # filled here: its constructor takes half as long again
+        call.arrival = arrival
+        call.method = method if flaw is None or 0 < len(method) <= _MAX_METHOD else None
+        call.tool, call.kind = called, kind or "tool"
+        call.arguments, call.input_bytes = arguments, size
+        call.context, call.trace, call.approval, call.wait_ms = context, trace, approval, wait_ms
+        call.wish = wish
+        call.flaw, call.contract = flaw, revision.name
+        call.content = call.operator_says = None
         exchange = McpExchange(call, self._parts, link, method, params, revision, identifier, carried)
         if kind is None:
             exchange.handler = self._answerer(method, params, revision, link.session, arrival)

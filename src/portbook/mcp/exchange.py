@@ -1,17 +1,20 @@
 """`McpExchange`: one MCP request as a call, and how its outcome is written in its revision.
 
 What a tool seldom asks for is made when it asks: a client to talk to, and the way that reports take to it.
+The result of `tools/call` has content for the model and `structuredContent` for programs.
 """
 
 from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from portbook.canonical import STRICT, NotWritten, fingerprint, json_bytes, rewritten_bytes, write
 from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
+from portbook.mcp.cache_lifetime import kept_for
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.errors import META_REDACTED, told_to_model
@@ -19,9 +22,10 @@ from portbook.mcp.http_status import status_of
 from portbook.mcp.listing import missing_servers_of
 from portbook.mcp.messages_during_call import Emit, Outlet
 from portbook.mcp.notifications import Notifications
-from portbook.mcp.results import LARGE, Results, with_meta, writable
+from portbook.mcp.resources_and_prompts import completion_result, fitted, prompt_result, resource_result
+from portbook.mcp.results import LARGE, Results, Shape, is_wrapped, with_meta, writable
 from portbook.mcp.rounds import Carried, StateCodec
-from portbook.mcp.tools import has_tasks
+from portbook.mcp.tools import has_tasks, is_object_schema
 from portbook.model import (
     JSON,
     Answer,
@@ -42,7 +46,8 @@ from portbook.protocol.session import Session
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
-from portbook.wire.jsonrpc import RESULT_FRAME, Id, generic_error, mcp_refusal_frame
+from portbook.wire.jsonrpc import BEFORE_ID, BEFORE_RESULT, generic_error, mcp_refusal_frame
+from portbook.wire.parsing import Id, UnusableId
 
 if TYPE_CHECKING:
     from portbook.mcp.task_client import TaskClient
@@ -253,7 +258,7 @@ class McpExchange(Exchange):
             raise Failed(Reason.BAD_RESULT, note="no longer served")
         sealing = results.sealings[revision.name].get(tool.spec.name)
         if sealing is None or sealing.tool is not tool:  # a server behind us may change what it offers
-            sealing = results.sealing_of(method, tool, revision)
+            sealing = results.sealing_of(method, tool, revision, _shape_of(tool, revision))
         shaped = sealing.shape(result, body, self.params)
         if is_redacted or envelope is not None or links:
             shaped = with_meta(shaped, envelope if tool.spec.kind == "tool" else None, is_redacted, links)
@@ -288,9 +293,9 @@ class McpExchange(Exchange):
 
     def body(self, outcome: Outcome) -> bytes:
         """Return the message that answers the request."""
-        told = outcome.sealed if isinstance(outcome, Done) else self.told(outcome)
+        told = outcome.sealed if type(outcome) is Done else self.told(outcome)
         if told is not None:
-            return RESULT_FRAME % (self.identifier.token, told)
+            return b"".join((BEFORE_ID, self.identifier, BEFORE_RESULT, told, b"}"))  # as `result_frame`
         assert isinstance(outcome, Ending)
         return write_error(self._with_uri(outcome), self.identifier, self._settled_revision)
 
@@ -341,7 +346,68 @@ def bound_to(method: str, name: str | None, arguments: JSONObject, key: str | No
 
 def write_error(ending: Ending, identifier: Id, revision: Revision | None) -> bytes:
     """Return an error frame, without an id where that is unknown and the revision allows it."""
-    is_known = identifier.is_present and identifier.problem is None
+    is_known = not isinstance(identifier, UnusableId)
     may_omit = revision is not None and revision.may_omit_id
     name = "" if revision is None else revision.name
-    return mcp_refusal_frame(ending, None if may_omit and not is_known else identifier.token, name)
+    return mcp_refusal_frame(ending, None if may_omit and not is_known else identifier, name)
+
+
+def _shape_of(found: Tool, revision: Revision) -> Shape:
+    kind, cache_ms = found.spec.kind, found.spec.cache_ms
+    extra: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
+
+    def contents(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return kept_for(cache_ms, resource_result(cast("str", params["uri"]), result), revision)
+
+    def messages(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {**prompt_result(found, result, revision), **extra}
+
+    def suggestions(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {**completion_result(result), **extra}
+
+    if kind == "tool":
+        return _shape_of_tool(found, revision)
+    return {"resource": contents, "prompt": messages, "completion": suggestions}[kind]
+
+
+def _shape_of_tool(tool: Tool, revision: Revision) -> Shape:
+    """Return the shape of a tool's results: text for the model, structure for programs."""
+    schema, wants_objects = tool.spec.output_schema, revision.wants_objects
+    is_described, is_structured = isinstance(schema, dict), revision.has_structured_content
+    wraps = is_wrapped(tool, revision)
+    kind: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
+
+    def content(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {"content": [fitted(block, revision) for block in result], **kind}
+
+    def value(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        text = result if isinstance(result, str) else body.decode()
+        answer: JSONObject = {"content": [] if result is None else [{"type": "text", "text": text}]}
+        if is_structured:
+            if not wants_objects or isinstance(result, dict):
+                answer["structuredContent"] = {"result": result} if wraps else result
+            elif is_described:
+                answer["structuredContent"] = {"result": result}
+        if kind:
+            answer.update(kind)
+        return answer
+
+    if tool.spec.upstream is not None:
+        return partial(_relayed, tool, revision)
+    return content if tool.spec.gives_content else value
+
+
+def _relayed(tool: Tool, revision: Revision, whole: Any, body: bytes, params: JSONObject) -> JSONObject:
+    """Return the result of an MCP server's tool in the form of the client's revision."""
+    answer: JSONObject = {"content": [fitted(block, revision) for block in whole["content"]]}
+    if "structuredContent" in whole and revision.has_structured_content:
+        structured, schema = whole["structuredContent"], tool.spec.output_schema
+        is_object = isinstance(structured, dict) and (
+            not isinstance(schema, dict) or is_object_schema(schema)
+        )
+        answer["structuredContent"] = (
+            {"result": structured} if revision.wants_objects and not is_object else structured
+        )
+    if "_meta" in whole:
+        answer["_meta"] = whole["_meta"]
+    return {**answer, "resultType": "complete"} if revision.has_result_type else answer

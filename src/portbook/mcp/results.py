@@ -1,23 +1,18 @@
-"""Results in the form of a revision, checked against its official schema. Pure: no I/O.
-
-That of `tools/call` has content for the model and `structuredContent` for programs.
-"""
+"""Results, checked against the official schema of their revision. Pure: no I/O."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from portbook.canonical import as_written
 from portbook.errors import Failed, Reason
-from portbook.mcp.cache_lifetime import as_page, kept_for
+from portbook.mcp.cache_lifetime import as_page
 from portbook.mcp.errors import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.notifications import Mode, first_of
-from portbook.mcp.resources_and_prompts import completion_result, fitted, prompt_result, resource_result
 from portbook.mcp.tools import is_object_schema
 from portbook.model import JSON, JSONObject
 from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
@@ -25,7 +20,7 @@ from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 
-__all__ = ["LARGE", "Results", "Sealing", "Shape", "value_of", "with_meta", "writable"]
+__all__ = ["LARGE", "Results", "Sealing", "Shape", "is_wrapped", "value_of", "with_meta", "writable"]
 
 # From here on, copying the bytes of a result takes less time than writing it again.
 LARGE: Final = 4096
@@ -56,10 +51,10 @@ class Results:
         self._mode: Mode = mode
         self._warn = warn
 
-    def sealing_of(self, method: str, tool: Tool, revision: Revision) -> Sealing:
-        """Return how the results of a tool are sealed in a revision from now on."""
+    def sealing_of(self, method: str, tool: Tool, revision: Revision, shape: Shape) -> Sealing:
+        """Return how the results of a tool, in this `shape`, are sealed in a revision from now on."""
         allows = self._check_of(method, revision) if self._mode != "off" else _anything
-        sealing = Sealing(tool, _shape_of(tool, revision), allows)
+        sealing = Sealing(tool, shape, allows)
         self.sealings[revision.name][tool.spec.name] = sealing
         return sealing
 
@@ -143,78 +138,17 @@ def with_meta(
     return {**shaped, "_meta": meta} if meta else shaped
 
 
-def _shape_of(found: Tool, revision: Revision) -> Shape:
-    kind, cache_ms = found.spec.kind, found.spec.cache_ms
-    extra: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
-
-    def contents(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        return kept_for(cache_ms, resource_result(cast("str", params["uri"]), result), revision)
-
-    def messages(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        return {**prompt_result(found, result, revision), **extra}
-
-    def suggestions(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        return {**completion_result(result), **extra}
-
-    if kind == "tool":
-        return _shape_of_tool(found, revision)
-    return {"resource": contents, "prompt": messages, "completion": suggestions}[kind]
-
-
-def _shape_of_tool(tool: Tool, revision: Revision) -> Shape:
-    """Return the shape of a tool's results: text for the model, structure for programs."""
-    schema, wants_objects = tool.spec.output_schema, revision.wants_objects
-    is_described, is_structured = isinstance(schema, dict), revision.has_structured_content
-    is_wrapped = _is_wrapped(tool, revision)
-    kind: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
-
-    def content(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        return {"content": [fitted(block, revision) for block in result], **kind}
-
-    def value(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        text = result if isinstance(result, str) else body.decode()
-        answer: JSONObject = {"content": [] if result is None else [{"type": "text", "text": text}]}
-        if is_structured:
-            if not wants_objects or isinstance(result, dict):
-                answer["structuredContent"] = {"result": result} if is_wrapped else result
-            elif is_described:
-                answer["structuredContent"] = {"result": result}
-        if kind:
-            answer.update(kind)
-        return answer
-
-    if tool.spec.upstream is not None:
-        return partial(_relayed, tool, revision)
-    return content if tool.spec.gives_content else value
-
-
-def _is_wrapped(tool: Tool, revision: Revision) -> bool:
+def is_wrapped(tool: Tool, revision: Revision) -> bool:
     """Return whether the revision wants objects, and the tool may return something else."""
     schema = tool.spec.output_schema
     return revision.wants_objects and isinstance(schema, dict) and not is_object_schema(schema)
 
 
-def _relayed(tool: Tool, revision: Revision, whole: Any, body: bytes, params: JSONObject) -> JSONObject:
-    """Return the result of an MCP server's tool in the form of the client's revision."""
-    answer: JSONObject = {"content": [fitted(block, revision) for block in whole["content"]]}
-    if "structuredContent" in whole and revision.has_structured_content:
-        structured, schema = whole["structuredContent"], tool.spec.output_schema
-        is_object = isinstance(structured, dict) and (
-            not isinstance(schema, dict) or is_object_schema(schema)
-        )
-        answer["structuredContent"] = (
-            {"result": structured} if revision.wants_objects and not is_object else structured
-        )
-    if "_meta" in whole:
-        answer["_meta"] = whole["_meta"]
-    return {**answer, "resultType": "complete"} if revision.has_result_type else answer
-
-
 def value_of(tool: Tool, answer: JSONObject, revision: Revision) -> JSON:
     """Return what a tool returned, as far as its call's result tells in this revision."""
     if "structuredContent" in answer:
-        structured, is_wrapped = answer["structuredContent"], _is_wrapped(tool, revision)
-        return structured["result"] if is_wrapped and isinstance(structured, dict) else structured
+        structured, was_wrapped = answer["structuredContent"], is_wrapped(tool, revision)
+        return structured["result"] if was_wrapped and isinstance(structured, dict) else structured
     content = answer["content"]
     if tool.spec.gives_content or not isinstance(content, list):
         return content

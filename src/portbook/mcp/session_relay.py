@@ -13,7 +13,7 @@ from portbook.mcp.work import Key
 from portbook.model import JSONObject
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail
-from portbook.wire.jsonrpc import MAX_ID_BYTES
+from portbook.wire.parsing import MAX_ID_BYTES
 
 __all__ = ["ANSWER", "CANCEL", "SessionRelay"]
 

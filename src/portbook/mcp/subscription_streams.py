@@ -49,7 +49,7 @@ class Subscription:
         self._tasks = tasks
         self._subscriber = subscriber
         self._revision = exchange.revision
-        self._id = parse(exchange.identifier.token)
+        self._id = parse(exchange.identifier)
         self._params = exchange.params
         self._filter = cast("JSONObject", self._params["notifications"])
         self._loop = asyncio.get_running_loop()

@@ -8,7 +8,8 @@ from portbook.mcp.exchange import write_error
 from portbook.model import JSON, Answer, Arrival, Call, CallerContext
 from portbook.pipeline import Pipeline
 from portbook.protocol.revisions import Revision
-from portbook.wire.jsonrpc import Id, refusal_frame
+from portbook.wire.jsonrpc import refusal_frame
+from portbook.wire.parsing import Id
 from portbook.wire.trace_context import trace_of
 
 __all__ = ["answer_unread", "unread"]
@@ -21,7 +22,7 @@ async def answer_unread(
     completed = await pipeline.run(Exchange(call))
     ending = completed.outcome
     assert isinstance(ending, Ending)
-    body = write_error(ending, identifier, revision) if is_mcp else refusal_frame(ending, identifier.token)
+    body = write_error(ending, identifier, revision) if is_mcp else refusal_frame(ending, identifier)
     return Answer(body, ending.row.http, identity=completed.identity)
 
 

@@ -11,7 +11,7 @@ from collections import deque
 from typing import Final
 
 from portbook.net.destinations import Destination, Destinations
-from portbook.net.http_connection import HttpConnection, OpenRequest, Response
+from portbook.net.http_connection import HttpConnection, Response, SentRequest
 
 __all__ = ["ConnectionPool"]
 
@@ -32,7 +32,7 @@ class ConnectionPool:
         self._idle: list[HttpConnection] = []
         self._busy = 0
         """The connections that are in use or being opened."""
-        self._queue: deque[OpenRequest] = deque()
+        self._queue: deque[SentRequest] = deque()
 
     def take(self, destinations: Destinations, now: float) -> HttpConnection | None:
         """Return an idle connection that is still usable: the one used last, least likely to be closed."""
@@ -56,11 +56,11 @@ class ConnectionPool:
         connection.checked_under = destinations
         connection.on_release = self.release
 
-    def queue(self, asked: OpenRequest) -> None:
+    def queue(self, asked: SentRequest) -> None:
         """Send a request as soon as a connection is free; None as its response means: open one for it."""
         self._queue.append(asked)
 
-    def leave(self, asked: OpenRequest) -> None:
+    def leave(self, asked: SentRequest) -> None:
         """Send a queued request no more."""
         if asked in self._queue:
             self._queue.remove(asked)

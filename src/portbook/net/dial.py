@@ -48,13 +48,14 @@ async def dial_system(ip: str, port: int, tls: SSLContext | None, name: str) -> 
     Raises `OSError` where the connection fails.
     """
     _, connection = await asyncio.get_running_loop().create_connection(
-        HttpConnection,
-        ip,
-        port,
-        ssl=tls,
-        server_hostname=name if tls is not None else None,
-        flags=socket.AI_NUMERICHOST,
+        HttpConnection, ip, port, flags=socket.AI_NUMERICHOST
     )
+    if tls is not None:
+        try:
+            await connection.secure(tls, name)
+        except BaseException:
+            connection.abort()
+            raise
     return connection
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from portbook.net.connection_pool import ConnectionPool
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.dial import Dialler, Unreachable, Untrusted
-from portbook.net.http_connection import BodySink, Broken, OpenRequest, Response
+from portbook.net.http_connection import BodySink, Broken, Response, SentRequest
 from portbook.net.resolved_addresses import NotPermitted
 from portbook.net.shared_timer import SharedTimer
 from portbook.net.taskless_future import TasklessFuture
@@ -107,7 +107,7 @@ class HttpClient:
         loop = asyncio.get_running_loop()
         key = (request.destination, request.proxy, request.ca_file, request.is_listening)
         pool = self._pools.get(key) or self._add_pool(request)
-        asked = OpenRequest(
+        asked = SentRequest(
             request.as_bytes(pool.host_line),
             loop.create_future() if until is None else TasklessFuture(loop=loop),
             request.max_response_bytes,
@@ -136,7 +136,7 @@ class HttpClient:
 
     async def _send_again(
         self,
-        asked: OpenRequest,
+        asked: SentRequest,
         request: HttpRequest,
         pool: ConnectionPool,
         sendings: Sendings,
@@ -158,7 +158,7 @@ class HttpClient:
 
     async def _send_on_new(
         self,
-        asked: OpenRequest,
+        asked: SentRequest,
         request: HttpRequest,
         pool: ConnectionPool,
         sendings: Sendings,
@@ -180,7 +180,7 @@ class HttpClient:
         return response
 
     async def _response_to(
-        self, asked: OpenRequest, pool: ConnectionPool, sendings: Sendings, until: float | None
+        self, asked: SentRequest, pool: ConnectionPool, sendings: Sendings, until: float | None
     ) -> Response | None:
         """Return the response to a request; None where a connection has to be opened for it."""
         response = asked.response
@@ -188,7 +188,7 @@ class HttpClient:
             self._timer.add(response, until)
         try:
             return await response
-        except (asyncio.CancelledError, TimeoutError):
+        except BaseException:  # a coroutine that is closed is one that gives up, too
             sendings.is_half_answered = asked.abandon()
             if not asked.was_sent:
                 pool.leave(asked)

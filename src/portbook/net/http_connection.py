@@ -18,7 +18,7 @@ from portbook.net.taskless_future import TasklessFuture
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-__all__ = ["BodySink", "Broken", "HttpConnection", "OpenRequest", "Response", "TooLarge"]
+__all__ = ["BodySink", "Broken", "HttpConnection", "Response", "SentRequest", "TooLarge"]
 
 # All headers of one response; common servers send 8 KiB at most.
 MAX_HEAD_BYTES: Final = 65_536
@@ -74,7 +74,7 @@ class BodySink(Protocol):
 _NOWHERE: Final = Destinations()
 
 
-class OpenRequest:
+class SentRequest:
     """A request whose response has not arrived yet, on a connection or in wait for one."""
 
     __slots__ = (
@@ -113,10 +113,10 @@ class OpenRequest:
         self.carrier: HttpConnection | None = None
         """The connection that it was sent on, until its response is complete."""
 
-    def again(self) -> OpenRequest:
+    def again(self) -> SentRequest:
         """Return the same request, to be sent once more."""
         response: asyncio.Future[Response | None] = type(self.response)(loop=self.response.get_loop())
-        return OpenRequest(
+        return SentRequest(
             self.data, response, self.max_body, self.ends_at_head, self.sink, self.destinations
         )
 
@@ -144,7 +144,9 @@ class HttpConnection(asyncio.Protocol):
         self.was_heard = False
         """Whether a byte of the latest response arrived."""
         self._transport: asyncio.Transport | None = None
-        self._asked: OpenRequest | None = None
+        self._socket: asyncio.Transport | None = None
+        """The transport below TLS, if there is any."""
+        self._asked: SentRequest | None = None
         self._is_clean = True
         self._parser: Any = None
         """Of the latest exchange; None where it has to be a new one."""
@@ -168,6 +170,8 @@ class HttpConnection(asyncio.Protocol):
             and self._transport is not None
             and not self._transport.is_closing()
             and not self._transport.get_write_buffer_size()
+            and self._socket is not None
+            and not self._socket.get_write_buffer_size()  # below TLS: an early answer leaves a body there
         )
 
     async def secure(self, tls: SSLContext, name: str) -> None:
@@ -189,7 +193,7 @@ class HttpConnection(asyncio.Protocol):
         these, and after a cancellation, the connection is closed.
         """
         return await self._carry(
-            OpenRequest(request, self.loop.create_future(), max_body, ends_at_head, sink)
+            SentRequest(request, self.loop.create_future(), max_body, ends_at_head, sink)
         )
 
     async def open_tunnel(self, request: bytes) -> int:
@@ -198,10 +202,10 @@ class HttpConnection(asyncio.Protocol):
         Raises `Broken` where no response arrives. After this, and after a cancellation, the connection is
         closed.
         """
-        asked = OpenRequest(request, self.loop.create_future(), 0, True, opens_tunnel=True)
+        asked = SentRequest(request, self.loop.create_future(), 0, True, opens_tunnel=True)
         return (await self._carry(asked)).status
 
-    async def _carry(self, asked: OpenRequest) -> Response:
+    async def _carry(self, asked: SentRequest) -> Response:
         self.send(asked)
         try:
             response = await asked.response
@@ -211,7 +215,7 @@ class HttpConnection(asyncio.Protocol):
         assert response is not None  # it never waited for a connection
         return response
 
-    def send(self, asked: OpenRequest) -> None:
+    def send(self, asked: SentRequest) -> None:
         """Send a request; its response, or `Broken` or `TooLarge`, goes where it is waited for.
 
         Whoever gives up waiting has to `abandon` it.
@@ -247,7 +251,7 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
-        self._transport = cast("asyncio.Transport", transport)
+        self._transport = self._socket = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; bytes outside of an exchange close the connection."""
@@ -372,12 +376,12 @@ class HttpConnection(asyncio.Protocol):
         self._problem = Broken(problem)
         return self._problem
 
-    def _too_large(self, asked: OpenRequest) -> Exception:
+    def _too_large(self, asked: SentRequest) -> Exception:
         status = self._parser.get_status_code()
         self._problem = TooLarge(f"the answer is larger than {asked.max_body} bytes", status)
         return self._problem
 
-    def _complete(self, asked: OpenRequest) -> None:
+    def _complete(self, asked: SentRequest) -> None:
         """Keep what the parser knows of the response that is complete: of the next one it knows nothing."""
         self._is_complete = True
         parser = self._parser
@@ -387,7 +391,7 @@ class HttpConnection(asyncio.Protocol):
         if not is_tunnel and not parser.should_keep_alive():
             self._is_clean = False
 
-    def _finish(self, asked: OpenRequest) -> None:
+    def _finish(self, asked: SentRequest) -> None:
         """Pass on the response, and let go of it: an idle connection keeps nothing of it."""
         headers, chunks = self._headers, self._chunks
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
@@ -404,12 +408,12 @@ class HttpConnection(asyncio.Protocol):
         else:
             waiting.set_result(response)
 
-    def _fail(self, asked: OpenRequest, problem: Exception) -> None:
+    def _fail(self, asked: SentRequest, problem: Exception) -> None:
         self.abort()
         if not asked.response.done():
             asked.response.set_exception(problem)
 
-    def _release(self, asked: OpenRequest) -> None:
+    def _release(self, asked: SentRequest) -> None:
         self._asked = asked.carrier = None
         if self.on_release is not None:
             self.on_release(self)

@@ -40,9 +40,13 @@ class SharedTimer:
         self._until.pop(future, None)
 
     def close(self) -> None:
-        """Stop the timer."""
+        """Stop the timer; what is still waited for ends now, because nothing would end it later."""
         if self._timer is not None:
             self._timer.cancel()
+        waiting, self._until = self._until, {}
+        for future in waiting:
+            if not future.done() and not future.get_loop().is_closed():
+                future.set_exception(TimeoutError())
         self._loop, self._timer, self._timer_at = None, None, inf
 
     def _set(self, loop: asyncio.AbstractEventLoop, at: float) -> None:

@@ -12,16 +12,18 @@ from portbook.access.approval_ticket import Ask, Undecidable
 from portbook.canonical import json_bytes
 from portbook.errors import Reason, Refused
 from portbook.exception_place import place_of
+from portbook.globs import matches
 from portbook.model import Call, Caller, Client, InputNeeded, JSONObject
 from portbook.policy import Decision
 from portbook.stages.ports import Approvals
+from portbook.stages.rules import Rules
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
     from portbook.tools.questions import Form
 
-__all__ = ["ApprovalStage", "require_runnable", "unusable"]
+__all__ = ["ApprovalStage", "require_runnable", "require_unchanged", "unusable"]
 
 # Longer than any approval is valid: the wait ends when the approval expires.
 _UNTIL_IT_EXPIRES_MS: Final = 10**12
@@ -145,6 +147,16 @@ def _ask(state: CallState, tool: Tool, decision: Decision, caller: Caller) -> As
         rule=decision.rule,
         place=decision.place,
     )
+
+
+def require_unchanged(state: CallState, tool: Tool, ticket: str, rules: Rules, caller: Caller) -> None:
+    """Check that the policy of a call and its `caller` have not changed while it waited for approval.
+
+    Raises `Refused` if they have.
+    """
+    is_same = rules.policy.digest == state.rules.policy.digest
+    if not is_same or not matches(caller.tools, tool.spec.name):
+        raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
 
 
 def require_runnable(tool: Tool, call: Call) -> None:

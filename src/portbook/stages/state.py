@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
-from portbook.audit.records import Trail
+from portbook.audit.basis import Bases
+from portbook.audit.record_form import RecordForms
 from portbook.dialects.exchange import Exchange
-from portbook.model import JSON, Answer, ApiAnswer, Completed, IdBytes, Identity, JSONObject, Outcome
+from portbook.model import JSON, Answer, ApiAnswer, Caller, Completed, IdBytes, Identity, JSONObject, Outcome
+from portbook.policy import Decision
 from portbook.redaction import Redactor
 from portbook.stages.rules import InForce
+from portbook.tools.catalog import Tool
 
-__all__ = ["CallState"]
+__all__ = ["CallState", "Trail"]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Trail:
+    """The state that a call collects on its way through the stages; the only mutable value there."""
+
+    caller: Caller | None = None
+    tool: Tool | None = None
+    decision: Decision | None = None
+    approval: str | None = None
+    is_redacted: bool = False
+    has_begun: bool = False
+    """Whether a tool was started that may have had effects."""
+    operator_said: str | None = None
+    """The operator's decision, where the call is one."""
+    started: float = 0.0
+    """When the call started, in ticks of the clock."""
+    forms: RecordForms | None = None
+    """The forms of earlier records that differ only in how the call came in, its method, its caller and its
+    session. None where more differs."""
+    bases: Bases | None = None
+    """What decides on calls of the tool."""
 
 
 class CallState(Trail):

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from portbook.audit.log_writer import MemorySink
+from portbook.audit.memory_sink import MemorySink
 
 __all__ = ["Noted", "RecordsByCall", "noting"]
 

@@ -21,14 +21,13 @@ from portbook.tools.content_block import Content
 from portbook.tools.context import Context, leaves_questions
 from portbook.tools.function_arguments import (
     UNUSABLE_HINTS,
-    Bind,
     are_plain_arguments,
     bind_arguments,
     bind_as_given,
     is_context,
     unusable_hints,
 )
-from portbook.tools.plain_types import NotPlain, plain_type
+from portbook.tools.plain_types import Bind, NotPlain, plain_type
 from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
 from portbook.tools.tool_names import canonical_name
@@ -170,7 +169,7 @@ def _run(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[
         finally:
             if takes_context:
                 is_asking = _leaves_questions(given)
-        if is_asking or isinstance(value, CoroutineType):
+        if is_asking or type(value) is CoroutineType:
             raise _not_awaited(value, function)
         return finish(value)
 
@@ -180,7 +179,7 @@ def _run(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[
 def _run_async(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
     async def run(arguments: JSONObject) -> Any:
         value = await function(**bind(arguments))
-        if isinstance(value, CoroutineType):
+        if type(value) is CoroutineType:
             raise _not_awaited(value, function)
         return finish(value)
 
@@ -191,7 +190,7 @@ def _run_async(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Cal
             value = await function(**given)
         finally:
             is_asking = _leaves_questions(given)
-        if is_asking or isinstance(value, CoroutineType):
+        if is_asking or type(value) is CoroutineType:
             raise _not_awaited(value, function)
         return finish(value)
 
@@ -245,7 +244,7 @@ def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
     plain = plain_type(hint)
     if plain is None:
         dump, schema = _through_pydantic(hint)
-        return _finisher(dump, is_open=_is_open(hint)), schema
+        return _finisher(dump, hint), schema
     fallback = cache(lambda: _through_pydantic(hint)[0])
 
     give = plain.give
@@ -256,7 +255,7 @@ def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
         except (NotPlain, RecursionError):  # a circle, perhaps: pydantic says so
             return fallback()(value)
 
-    finish = _finisher(give_or_dump, is_open=_is_open(hint))
+    finish = _finisher(give_or_dump, hint)
     return finish, True if hint is Any else {"$schema": DIALECT, **plain.schema}
 
 
@@ -267,11 +266,12 @@ def _through_pydantic(hint: Any) -> tuple[_Finish, JSONObject | bool]:
     return (any_to_json, True) if hint is Any else converted_result(hint)
 
 
-def _finisher(dump: _Finish, *, is_open: bool) -> _Finish:
-    """Return a function that serializes a result, in which content is a mistake."""
+def _finisher(dump: _Finish, hint: Any) -> _Finish:
+    """Return a function that serializes a result of this type, which declares no content."""
+    is_open = _is_open(hint)
 
     def finish(value: Any) -> Any:
-        if isinstance(value, Content):
+        if type(value) is not hint and isinstance(value, Content):
             raise _undeclared(value)
         if is_open and isinstance(value, list | tuple | dict):
             _require_no_content(cast("Any", value))

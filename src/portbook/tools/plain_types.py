@@ -9,10 +9,11 @@ not fit exactly, such as `1e300` for an `int`, is left to pydantic, so that no r
 
 from __future__ import annotations
 
+import inspect
 import math
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -21,7 +22,14 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.model import JSON, JSONObject
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["NotPlain", "PlainType", "is_plain_default", "plain_type"]
+__all__ = [
+    "Bind",
+    "NotPlain",
+    "PlainParameters",
+    "PlainType",
+    "plain_parameters",
+    "plain_type",
+]
 
 # Beyond this, a double does not hold every integer.
 _EXACT: Final = 2**53
@@ -31,6 +39,10 @@ _LONG: Final = 64
 
 _Convert: TypeAlias = Callable[[Any], Any]
 _Copy: TypeAlias = Callable[[_Convert, frozenset[type], Any], Any]
+
+
+# Converts validated JSON to the arguments of a function.
+Bind: TypeAlias = Callable[[JSONObject], dict[str, Any]]
 
 
 class NotPlain(Exception):
@@ -49,6 +61,62 @@ class PlainType(NamedTuple):
     """Of exactly these types, `take` returns every value as it is."""
     given: frozenset[type]
     """The same for `give`."""
+
+    def has_default(self, default: Any) -> bool:
+        """Return whether a default is of this type, or None: many write `text: str = None`."""
+        if default is None or type(default) in self.taken:
+            return True
+        try:
+            self.take(default)
+        except NotPlain:
+            return False
+        return True
+
+
+class PlainParameters(NamedTuple):
+    """The parameters of a function that takes plain types alone, and their defaults."""
+
+    types: dict[str, PlainType]
+    defaults: dict[str, Any]
+
+    def binder(self, fallback: Callable[[], Bind]) -> Bind:
+        """Return what converts validated JSON to arguments; what is not plain is left to the `fallback`."""
+        defaults = self.defaults
+        takes = {name: each.take for name, each in self.types.items()}
+        taken = {name: each.taken for name, each in self.types.items()}
+
+        def bind(arguments: JSONObject) -> dict[str, Any]:
+            values: dict[str, Any] = {**defaults}
+            try:
+                for name, value in arguments.items():
+                    values[name] = value if type(value) in taken[name] else takes[name](value)
+            except (NotPlain, KeyError):  # an operator's own schema may allow more than the function takes
+                return fallback()(arguments)
+            return values if len(values) == len(takes) else fallback()(arguments)
+
+        return bind
+
+    def schema(self) -> JSONObject:
+        """Return the schema of the arguments, its members in the order that pydantic gives them."""
+        properties: JSONObject = {name: each.schema for name, each in self.types.items()}
+        for name, default in self.defaults.items():
+            properties[name] = dict(sorted({**self.types[name].schema, "default": default}.items()))
+        schema: JSONObject = {"additionalProperties": False, "properties": properties}
+        if required := [name for name in self.types if name not in self.defaults]:
+            schema["required"] = cast("Any", required)
+        return {**schema, "type": "object"}
+
+
+def plain_parameters(
+    parameters: Iterable[inspect.Parameter], hints: dict[str, Any]
+) -> PlainParameters | None:
+    """Return parameters of plain types; None where one has another type or default."""
+    given = list(parameters)
+    found = {each.name: plain_type(hints.get(each.name, Any)) for each in given}
+    types = {name: each for name, each in found.items() if each is not None}
+    defaults = {each.name: each.default for each in given if each.default is not inspect.Parameter.empty}
+    is_plain = len(types) == len(found) and all(map(_is_plain_default, defaults.values()))
+    return PlainParameters(types, defaults) if is_plain else None
 
 
 def plain_type(hint: Any) -> PlainType | None:
@@ -69,7 +137,7 @@ def plain_type(hint: Any) -> PlainType | None:
     return None
 
 
-def is_plain_default(value: Any) -> bool:
+def _is_plain_default(value: Any) -> bool:
     """Return whether a default is one that JSON has too and that nobody can change."""
     if type(value) not in (type(None), str, int, float, bool):
         return False

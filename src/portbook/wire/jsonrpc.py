@@ -1,37 +1,28 @@
-"""JSON-RPC 2.0: checks of requests, ids that are echoed byte for byte, and response frames. Pure: no I/O."""
+"""JSON-RPC 2.0: checks of requests, and response frames. Pure: no I/O."""
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+from typing import Final
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.text.late_pattern import late_pattern
-from portbook.text.named_tuple import NamedTuple
+from portbook.wire.parsing import NO_ID, Id, problem_of
 from portbook.wire.violations import violations
 
 __all__ = [
-    "MAX_ID_BYTES",
-    "NO_ID",
+    "BEFORE_ID",
+    "BEFORE_RESULT",
     "OVERSIZE_RESULT",
-    "RESULT_FRAME",
-    "Id",
     "error_frame",
     "generic_error",
     "mcp_refusal_frame",
     "nobody_waits",
     "not_an_object",
-    "read_id",
     "refusal_frame",
     "refuse_structure",
     "result_frame",
 ]
-
-# The answer echoes the id; with a megabyte of it, that would be an amplifier.
-MAX_ID_BYTES: Final = 256
-
 
 # The asset specification's answer to a line over the size guard; it is a result, and its id is null.
 OVERSIZE_RESULT: Final = (
@@ -39,69 +30,9 @@ OVERSIZE_RESULT: Final = (
 )
 
 
-# A response, to be filled with the token of the id and the result, which is copied once.
-RESULT_FRAME: Final = b'{"jsonrpc":"2.0","id":%b,"result":%b}'
-
-
-class Id(NamedTuple):
-    """A message's id: the token to echo, and the problem with it, if any."""
-
-    token: bytes
-    is_present: bool
-    problem: str | None = None
-
-
-NO_ID: Final = Id(b"null", is_present=False)
-
-# Possessive: backtracking is never needed, and its bookkeeping would take 100 bytes per byte.
-_TOKENS = late_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
-
-
-def read_id(message: JSONObject, frame: bytes) -> Id:
-    """Return the id of `message`, with its bytes as they are in `frame`.
-
-    Only a string or a number of at most `MAX_ID_BYTES` can be echoed; any other id is answered as null.
-    """
-    value = message.get("id")
-    if value is None and "id" not in message:
-        return NO_ID
-    if type(value) is int and value:  # zero may be written as -0; every other integer has one spelling
-        token = b"%d" % value
-    elif isinstance(value, str) and frame.find(b"\\") < 0:  # without escapes, a string has one spelling
-        token = b'"' + value.encode() + b'"'
-    elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        token = _id_token(frame)
-    else:
-        return Id(b"null", is_present=True, problem="must be a string or a number")
-    if len(token) > MAX_ID_BYTES:
-        return Id(b"null", is_present=True, problem=f"longer than {MAX_ID_BYTES} bytes; use a shorter id")
-    return _id(Id, (token, True, None))
-
-
-# Makes a named tuple in a third of the time that its own constructor takes.
-_id: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-
-
-def _id_token(frame: bytes) -> bytes:
-    """Find the bytes of the top-level member `id` in a frame that is known to have one."""
-    depth = 0
-    expects_key = True
-    is_id = False
-    for match in _TOKENS.finditer(frame):
-        token = match[0]
-        if token in (b"{", b"["):
-            depth += 1
-        elif token in (b"}", b"]"):
-            depth -= 1
-            expects_key = depth == 1
-        elif depth == 1 and expects_key:
-            is_id = token == b'"id"' or (b"\\" in token and json.loads(token) == "id")
-            expects_key = False
-        elif depth == 1:
-            if is_id:
-                return token
-            expects_key = True
-    raise AssertionError("a parsed frame has lost its id")  # pragma: no cover
+# What comes before the id of a response, and between the id and the result.
+BEFORE_ID: Final = b'{"jsonrpc":"2.0","id":'
+BEFORE_RESULT: Final = b',"result":'
 
 
 def not_an_object(message: JSON) -> Refused:
@@ -124,8 +55,8 @@ def refuse_structure(message: JSONObject, identifier: Id) -> Refused | None:
     """
     if message.get("jsonrpc") != "2.0":
         return _not_jsonrpc("/jsonrpc", 'must be "2.0"')
-    if identifier.problem:
-        return _not_jsonrpc("/id", identifier.problem)
+    if problem := problem_of(identifier):
+        return _not_jsonrpc("/id", problem)
     if "method" not in message and ("result" in message or "error" in message):
         return _refuse_response(message)
     if not isinstance(message.get("method"), str):
@@ -169,7 +100,7 @@ def generic_error(ending: Ending, revision: str = "") -> dict[str, object]:
 def refusal_frame(ending: Ending, token: bytes) -> bytes:
     """Return the answer to a message that was not served, whatever its contract."""
     if ending.reason is Reason.FRAME_TOO_LARGE:
-        return result_frame(NO_ID.token, OVERSIZE_RESULT)
+        return result_frame(NO_ID, OVERSIZE_RESULT)
     return error_frame(token, generic_error(ending))
 
 
@@ -183,9 +114,9 @@ def mcp_refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -
 
 def result_frame(token: bytes, result: bytes) -> bytes:
     """Return the response frame with `result`, which is already JSON."""
-    return RESULT_FRAME % (token, result)
+    return b"".join((BEFORE_ID, token, BEFORE_RESULT, result, b"}"))
 
 
 def error_frame(token: bytes, error: object) -> bytes:
     """Return the response frame with `error`."""
-    return b'{"jsonrpc":"2.0","id":' + token + b',"error":' + json_bytes(error) + b"}"
+    return b"".join((BEFORE_ID, token, b',"error":', json_bytes(error), b"}"))

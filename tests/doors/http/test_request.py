@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from portbook.app.assemble import assemble
-from portbook.audit.log_writer import MemorySink
+from portbook.audit.memory_sink import MemorySink
 from portbook.doors.http.accept import EVERYTHING as EVERYTHING_ACCEPTED
 from portbook.doors.http.accept import accepted
 from portbook.doors.http.asgi import asgi_application

@@ -15,6 +15,7 @@ from portbook.doors.http.message_memory_limit import (
     COUNTED_BYTES,
     UNFINISHED_BYTES,
     WORKLOAD_BYTES,
+    MessageMemory,
     MessageMemoryLimit,
     no_room,
 )
@@ -59,20 +60,20 @@ def asgi_application(
             body, is_whole = await _message(receive, body_seconds, unfinished)
         if body is None:
             return  # the client left before it sent a message
-        counted: int | None = 0
+        memory: MessageMemory | None = None
         if isinstance(body, bytes) and len(body) >= COUNTED_BYTES:
-            counted = workload.take(body)
+            memory = workload.take(body)
+            body = no_room() if memory is None else body
         sender = _Sender(send, write_seconds, closes=handling.closes or not is_whole)
         try:
-            replying = start_now(
-                _reply(handling, head, no_room() if counted is None else body, sender), _TASK
-            )
+            replying = start_now(_reply(handling, head, body, memory, sender), _TASK)
             if replying.done():
                 replying.result()  # raises what failed
                 return
             await _unless_left(replying, receive)
         finally:
-            workload.give_back(counted or 0)
+            if memory is not None:
+                memory.release()
 
     return app
 
@@ -160,8 +161,14 @@ class _Sender:
             raise asyncio.CancelledError from None
 
 
-async def _reply(handling: Handling, head: RequestHead, body: Frame | Refused, sender: _Sender) -> None:
-    reply = await finish_reply(begin_reply(handling, head, body))
+async def _reply(
+    handling: Handling,
+    head: RequestHead,
+    body: Frame | Refused,
+    memory: MessageMemory | None,
+    sender: _Sender,
+) -> None:
+    reply = await finish_reply(begin_reply(handling, head, body, memory))
     await sender.reply(reply._replace(lines=reply.lines + handling.more), head.version)
 
 

@@ -10,7 +10,14 @@ from typing import Final
 
 from portbook.errors import Reason, Refused
 
-__all__ = ["COUNTED_BYTES", "UNFINISHED_BYTES", "WORKLOAD_BYTES", "MessageMemoryLimit", "no_room"]
+__all__ = [
+    "COUNTED_BYTES",
+    "UNFINISHED_BYTES",
+    "WORKLOAD_BYTES",
+    "MessageMemory",
+    "MessageMemoryLimit",
+    "no_room",
+]
 
 # What messages may take together that are being answered, as values, and those that have not come whole.
 WORKLOAD_BYTES: Final = 268_435_456
@@ -36,13 +43,13 @@ class MessageMemoryLimit:
         self._most_bytes = most_bytes
         self._total = 0
 
-    def take(self, message: bytes) -> int | None:
-        """Count a message and return what it counts; None where there is no room for it."""
+    def take(self, message: bytes) -> MessageMemory | None:
+        """Count a message and return what it takes; None where there is no room for it."""
         size = len(message) + _PART_BYTES * message.count(b",")
         if self._total and self._total + size > self._most_bytes:
             return None
         self._total += size
-        return size
+        return MessageMemory(self, size)
 
     def has_room_for(self, more: int) -> bool:
         """Count `more` bytes of a message that is still coming; return whether there was room for them."""
@@ -54,3 +61,25 @@ class MessageMemoryLimit:
     def give_back(self, counted: int) -> None:
         """Count so many bytes no longer: their message is answered, or has come whole."""
         self._total -= counted
+
+
+class MessageMemory:
+    """What one message takes, until nothing needs it: its call may outlive the connection that it came on."""
+
+    __slots__ = ("_counted", "_holders", "_limit")
+
+    def __init__(self, limit: MessageMemoryLimit, counted: int) -> None:
+        """Count for one holder, the connection."""
+        self._limit = limit
+        self._counted = counted
+        self._holders = 1
+
+    def hold(self) -> None:
+        """Count for one more holder."""
+        self._holders += 1
+
+    def release(self) -> None:
+        """Count for one holder less; after the last one, there is room for other messages."""
+        self._holders -= 1
+        if not self._holders:
+            self._limit.give_back(self._counted)

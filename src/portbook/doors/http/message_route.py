@@ -37,7 +37,7 @@ def message_route(
         return arrival_of(head, path)
 
     def serve(request: InboundRequest) -> Replied:
-        head, frame, segment = request
+        head, frame, segment, _ = request
         recorder.hold()
         try:
             begun = begin(frame, head.derive(arrive), segment)

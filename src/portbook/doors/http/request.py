@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote
 
+from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.model import Arrival
 from portbook.wire.lines import Frame
 
@@ -65,6 +66,8 @@ class InboundRequest(NamedTuple):
     """The whole body, of a route that takes a message."""
     segment: str = ""
     """The last segment of the path, where the route takes any."""
+    memory: MessageMemory | None = None
+    """What the body takes, where that is counted; whatever outlives the answer holds it."""
 
 
 def decoded_path(path: str) -> str:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 from portbook.doors.http.content_check import refuse_content
 from portbook.doors.http.cors import is_preflight, sharing_lines, sharing_terms
 from portbook.doors.http.host_and_origin_check import refuse_head
+from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.doors.http.request import InboundRequest, RequestHead
 from portbook.doors.http.response import HeldReply, Replied, Reply, Replying, problem, refusal
 from portbook.errors import Reason, Refused
@@ -129,12 +130,14 @@ class Router:
         return path, ""
 
 
-def begin_reply(handling: Handling, head: RequestHead, body: Frame | Refused) -> Replied:
+def begin_reply(
+    handling: Handling, head: RequestHead, body: Frame | Refused, memory: MessageMemory | None = None
+) -> Replied:
     """Return the reply to a request with this body, or to one whose body is refused; or what it waits for."""
     try:
         if isinstance(body, Refused):
             return handling.refuse(head, body)
-        return handling.serve(InboundRequest(head, body, handling.segment))
+        return handling.serve(InboundRequest(head, body, handling.segment, memory))
     except Exception:  # noqa: BLE001 - a bug of ours is answered, and takes no other request with it
         return _failed()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from portbook.doors.http import asgi
 from support.in_process_connection import EVERY_REVISION, HANDSHAKES
 from support.mcp_http_client import EVERYTHING, run, serving
 
@@ -58,6 +59,33 @@ def test_in_a_session_a_call_outlives_the_connection_that_made_it(tmp_path: Path
             while not any(record["metadata"]["toolId"] for record in client.sink.records):
                 await asyncio.sleep(0.01)
             assert client.sink.records[-1]["status"] == "ok"
+
+    run(main())
+
+
+@pytest.mark.covers("design.http-server.workload")
+def test_a_call_that_outlives_its_connection_still_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asgi, "WORKLOAD_BYTES", 150_000)
+    large = {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x" * 100_000}}
+
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2025-11-25")
+            exchange = client.ask("tools/call", large, id=1)
+            await asyncio.sleep(0)
+            await exchange.leave()
+            refused = await client.ask("tools/call", large, id=2).ended()
+            assert refused.status == 503
+            cancel = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+            await client.send({"jsonrpc": "2.0", **cancel})
+            while not any(record["metadata"]["toolId"] for record in client.sink.records):
+                await asyncio.sleep(0.01)
+            again = client.ask("tools/call", large, id=3)
+            await asyncio.sleep(0)
+            assert again.status != 503
+            await again.leave()
 
     run(main())
 

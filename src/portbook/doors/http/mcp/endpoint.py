@@ -83,7 +83,7 @@ class _McpDoor:
             live, arrival = self._sessions.find(head.session, arrival), head.arrival_in_session
             if live is None:
                 return self._post_fetched(request, head, head.session)
-        response = McpResponse(head.accepts, self._running, live)
+        response = McpResponse(head.accepts, self._running, live, request.memory)
         if live is None:
             connection = self._boundary.connect(arrival, response.emit, is_official=True)
         else:

@@ -18,6 +18,7 @@ from portbook.doors.http.accept import accepted
 from portbook.doors.http.mcp.live_session import label_of
 from portbook.doors.http.mcp.response import STREAM_LINES
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
+from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
 from portbook.doors.http.response import Reply, Write, reply_to
 from portbook.doors.http.router import Route
@@ -72,13 +73,13 @@ class _SseSession:
             return self.key is key
         return secrets.compare_digest(self.key.encode(), key.encode())
 
-    def receive(self, frame: Frame, arrival: Arrival) -> None:
-        """Run a message; its answer goes to the stream."""
+    def receive(self, frame: Frame, arrival: Arrival, memory: MessageMemory | None) -> None:
+        """Run a message, which holds its memory meanwhile; its answer goes to the stream."""
         work = self._connection.receive(frame, replace(arrival, session=arrival.session or self.label))
         if isinstance(work, CallState):
             self._send(work.reply())
         else:
-            self._start(work)
+            self._start(work, memory)
 
     def close(self) -> None:
         """Cancel what is running: nobody is left to read the answers."""
@@ -87,10 +88,13 @@ class _SseSession:
         self._connection.close()
         self.stream.discard()
 
-    def _start(self, work: Work) -> None:
+    def _start(self, work: Work, memory: MessageMemory | None) -> None:
         task = start_now(work.answering, _TASK)
         self.running[task] = work.key
         task.add_done_callback(self._ended)
+        if memory is not None:
+            memory.hold()
+            task.add_done_callback(lambda _: memory.release())
 
     def _ended(self, task: asyncio.Task[Answer]) -> None:
         del self.running[task]
@@ -141,7 +145,7 @@ class _SseDoor:
 
     async def post(self, request: InboundRequest) -> Reply:
         """Take a message; its answer comes on the stream of its session."""
-        head, frame, _ = request
+        head, frame, _, memory = request
         arrival = arrival_of(head, MESSAGES)
         [name] = parse_qs(head.query.decode("latin-1")).get(_ID, [""])[:1]
         session = self._sessions.get(name)
@@ -151,7 +155,7 @@ class _SseDoor:
             return await self.refuse(head, Refused(Reason.FRAME_TOO_LARGE))
         if len(session.running) >= _MAX_RUNNING:
             return await self.refuse(head, Refused(Reason.BUSY))
-        session.receive(frame, arrival)
+        session.receive(frame, arrival, memory)
         return reply_to(Answer(None, 202))
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from portbook.doors.eager import Remainder
 from portbook.doors.http.accept import Accepts
 from portbook.doors.http.mcp.live_session import LiveSession
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
+from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.doors.http.response import Reply, Write, lines_of, reply_to
 from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.work import Key, Work
@@ -41,10 +42,20 @@ Running = dict[asyncio.Task[Answer], Key | None]
 class McpResponse:
     """The response to one request, while its call runs."""
 
-    __slots__ = ("_call", "_key", "_live", "_loop", "_running", "_stream", "accepts")
+    __slots__ = ("_call", "_key", "_live", "_loop", "_memory", "_running", "_stream", "accepts")
 
-    def __init__(self, accepts: Accepts, running: Running, live: LiveSession | None = None) -> None:
-        """Respond in a form that is accepted; a call that waits joins `running`, or its session's calls."""
+    def __init__(
+        self,
+        accepts: Accepts,
+        running: Running,
+        live: LiveSession | None = None,
+        memory: MessageMemory | None = None,
+    ) -> None:
+        """Respond in a form that is accepted; a call that waits joins `running`, or its session's calls.
+
+        It holds the `memory` of its message until it has ended, even if its client left before.
+        """
+        self._memory = memory
         self.accepts = accepts
         self._running = running if live is None else live.running
         self._live = live
@@ -163,11 +174,15 @@ class McpResponse:
             # A callback, because a task that is cancelled before its first step runs none of its own code.
             work.answering.close()
             stream.end(None)
+            if self._memory is not None:
+                self._memory.release()
             del self._running[call]
             if not call.cancelled():
                 call.exception()  # retrieved, so that the loop does not report it
 
         self._key = work.key
+        if self._memory is not None:
+            self._memory.hold()
         call = self._loop.create_task(finish())
         self._running[call] = work.key
         call.add_done_callback(ended)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Final, Protocol
 
 from portbook.doors.http.body_limits import cut_off
+from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.response import HeldReply, Replied, Reply
 from portbook.doors.http.router import Handling, begin_reply, finish_reply, released
@@ -62,10 +63,10 @@ class Answerer:
         self.closes = closes or handling.closes
         return handling
 
-    def answer(self, body: Frame | Refused) -> None:
-        """Answer the request with this body, or one whose body is refused."""
+    def answer(self, body: Frame | Refused, memory: MessageMemory | None = None) -> None:
+        """Answer the request with this body, which takes this `memory`, or one whose body is refused."""
         self._state.enter(Phase.ANSWER)
-        replied = begin_reply(self._handling, self._head, body)
+        replied = begin_reply(self._handling, self._head, body, memory)
         if isinstance(replied, HeldReply):
             self._shared.held.add(self, replied)
         else:

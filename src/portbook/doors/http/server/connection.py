@@ -13,7 +13,7 @@ import asyncio
 from typing import Any, Final, cast
 
 from portbook.doors.http.body_limits import MAX_DISCARDED_BYTES
-from portbook.doors.http.message_memory_limit import COUNTED_BYTES, no_room
+from portbook.doors.http.message_memory_limit import COUNTED_BYTES, MessageMemory, no_room
 from portbook.doors.http.server.answerer import Answerer
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.client_input import ClientInput
@@ -58,7 +58,8 @@ class ServerConnection(asyncio.Protocol):
         self._awaits_turn = False
         self._has_rest = False
         self._is_holding = False
-        self._counted = 0
+        self._memory: MessageMemory | None = None
+        """What the message takes that is being answered, where that is counted."""
 
     # -- what the transport tells
 
@@ -274,12 +275,11 @@ class ServerConnection(asyncio.Protocol):
         if body is OVERSIZE:
             self._end_here()
         elif len(body) >= COUNTED_BYTES:
-            counted = self._shared.workload.take(body)
-            if counted is None:
+            self._memory = self._shared.workload.take(body)
+            if self._memory is None:
                 self._answerer.answer(no_room())
                 return True
-            self._counted = counted
-        self._answerer.answer(body)
+        self._answerer.answer(body, self._memory)
         return True
 
     def _end_here(self) -> None:
@@ -293,9 +293,9 @@ class ServerConnection(asyncio.Protocol):
         if self._client is not None:
             self._shared.admission.discount(self._client)
             self._client = None
-        if self._counted:
-            self._shared.workload.give_back(self._counted)
-            self._counted = 0
+        if self._memory is not None:
+            self._memory.release()
+            self._memory = None
         if self._state.phase is not Phase.ANSWER:
             return  # the client has left
         if not is_whole:

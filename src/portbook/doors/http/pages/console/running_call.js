@@ -10,7 +10,7 @@ const MOST_LINES = 200;
 let tokens = 0;
 
 /** A call that begins at once. `onProblems` is told what is wrong with its arguments; `again` repeats it. */
-export class RunningCall {
+export class SteppedCall {
   constructor(tool, given, approvalId, onProblems, again) {
     this.tool = tool;
     this.given = given;

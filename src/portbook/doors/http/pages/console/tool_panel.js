@@ -4,7 +4,7 @@ import { ArgumentsForm } from "./arguments_form.js";
 import { copyRow } from "./commands.js";
 import { badge, button, facts, h, json, paragraphs } from "./dom.js";
 import { callsHref } from "./place.js";
-import { RunningCall } from "./running_call.js";
+import { SteppedCall } from "./running_call.js";
 
 /** Make the panel of a tool from what `GET /tools/NAME` says of it. */
 export function toolPanel(tool) {
@@ -12,7 +12,7 @@ export function toolPanel(tool) {
   const answers = h("section", { class: "answers", "aria-label": "Answers" });
   const start = (given, approvalId = null) => {
     const tell = (problems) => form.show(problems);
-    const call = new RunningCall(tool, given, approvalId, tell, () => start(given, call.approvalId));
+    const call = new SteppedCall(tool, given, approvalId, tell, () => start(given, call.approvalId));
     answers.prepend(call.element);
     call.element.scrollIntoView({ block: "nearest" });
   };

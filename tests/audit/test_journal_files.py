@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.log_writer import ENVELOPE_STREAM, JsonlSink, MemorySink, NoSink
+from portbook.audit.journal import ENVELOPE_STREAM, JsonlSink
 from portbook.canonical import json_bytes
 
 STARTED = "2026-01-02T03:04:05.678Z"
@@ -271,27 +271,6 @@ def test_records_are_appended_even_if_the_file_was_cut(sinks: Sinks) -> None:
     os.truncate(sink.path, 0)
     sink.write(json_bytes(RECORD))
     assert parsed(sink) == [RECORD]
-
-
-def test_the_memory_sink_keeps_both_views_and_intents_in_order() -> None:
-    sink = MemorySink()
-    sink.mend()
-    for number in (1, 2):
-        sink.intend(json_bytes({"intent": number}))
-        sink.write(json_bytes({"envelope": number}), json_bytes({"execution": number}))
-    sink.close()
-    assert sink.records == [{"envelope": 1}, {"envelope": 2}]
-    assert sink.executions == [{"execution": 1}, {"execution": 2}]
-    assert sink.intents == [{"intent": 1}, {"intent": 2}]
-
-
-def test_no_sink_keeps_nothing_and_never_fails() -> None:
-    sink = NoSink()
-    sink.look()
-    sink.mend()
-    sink.intend(json_bytes(RECORD))
-    sink.write(json_bytes(RECORD), json_bytes(RECORD))
-    sink.close()
 
 
 @pytest.mark.parametrize(

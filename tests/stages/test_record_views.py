@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from portbook.audit.record_form import RecordForms
-from portbook.audit.records import Trail, both_views, intent_view, without_secrets
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import NO_CONTEXT, Arrival, Call, Caller, CallerContext, Done, Outcome
 from portbook.policy import Action, Decision
 from portbook.redaction import Redactor
+from portbook.stages.recorder import both_views, intent_view, without_secrets
+from portbook.stages.state import Trail
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec

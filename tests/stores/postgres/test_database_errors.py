@@ -1,0 +1,60 @@
+"""Errors of PostgreSQL in sentences, and addresses without passwords."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from portbook.stores.errors import StoreError
+from portbook.stores.postgres.database_errors import database_problem, is_connection_lost, place_of_database
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        (
+            "postgresql://ada:canary@db.example:5433/portbook?sslmode=require",
+            "postgresql://db.example:5433/portbook",
+        ),
+        ("postgresql:///portbook?host=/run/pg&password=canary", "postgresql:///run/pg/portbook"),
+        ("postgresql://", "postgresql:///"),
+    ],
+)
+def test_the_place_of_a_database_has_no_password(url: str, place: str) -> None:
+    assert place_of_database(url) == place
+
+
+def test_what_is_no_address_is_refused_without_repeating_it() -> None:
+    with pytest.raises(StoreError, match=r"^store.url: not the address") as caught:
+        place_of_database("postgresql://ada:canary@[")
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (errors.LockNotAvailable("canary"), "locked by a different process"),
+        (errors.InsufficientPrivilege("canary"), "lacks a privilege"),
+        (errors.SyntaxError("canary"), r"cannot be used: SyntaxError \(42601\)"),
+        (
+            psycopg.OperationalError("password authentication failed for canary"),
+            "password or the role is wrong",
+        ),
+        (psycopg.OperationalError('database "canary" does not exist'), "no such database or role"),
+        (psycopg.OperationalError("canary"), "cannot be reached"),
+    ],
+)
+def test_an_error_is_a_sentence_without_values(error: Exception, sentence: str) -> None:
+    problem = database_problem("place", error)
+    assert isinstance(problem, StoreError)
+    with pytest.raises(StoreError, match=sentence):
+        raise problem
+    assert "canary" not in str(problem)
+
+
+def test_only_an_error_without_an_answer_leaves_open_what_became_of_a_statement() -> None:
+    assert is_connection_lost(psycopg.OperationalError("lost"))
+    assert is_connection_lost(errors.AdminShutdown())
+    assert not is_connection_lost(errors.LockNotAvailable())
+    assert not is_connection_lost(KeyError("x"))
