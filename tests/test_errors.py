@@ -86,6 +86,7 @@ NEVER_TOLD_TO_MODEL = {
         "REVIEW_BLOCKED",
         "BAD_RESULT",
         "CANCELLED",
+        "OUTCOME_UNKNOWN",
         "NOT_RECORDED",
         "INTERNAL",
     ),

@@ -8,7 +8,7 @@ The same bytes get the same verdict through every door. It knows wire contracts 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
@@ -48,6 +48,9 @@ from portbook.wire.jsonrpc import (
 )
 from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.parsing import NO_ID, Id, parse, read_id
+
+if TYPE_CHECKING:
+    from portbook.mcp.session_relay import SessionRelay
 
 __all__ = ["Begun", "Boundary", "Tell"]
 
@@ -180,14 +183,16 @@ class Boundary:
         is_official: bool = False,
         session: Session | None = None,
         cancel: Cancel = lambda _: False,
+        relay: SessionRelay | None = None,
     ) -> McpConnection:
         """Return a connection, which remembers what its client and this server agreed on.
 
         Where `is_official`, all of its messages are MCP; `session` is what was agreed on earlier. `cancel`
-        ends a request that the client cancels, where the door can.
+        ends a request that the client cancels, where the door can; `relay` reaches the nodes that run further
+        requests of the same session.
         """
         return McpConnection(
-            self._parts, arrival, emit, is_official=is_official, session=session, cancel=cancel
+            self._parts, arrival, emit, is_official=is_official, session=session, cancel=cancel, relay=relay
         )
 
     def adopt(self, connection: McpConnection) -> None:

@@ -176,6 +176,7 @@ class Reason(StrEnum):
     BAD_RESULT = "BAD_RESULT"
     NOT_REDACTABLE = "NOT_REDACTABLE"
     CANCELLED = "CANCELLED"
+    OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
     NOT_RECORDED = "NOT_RECORDED"
     INTERNAL = "INTERNAL"
 
@@ -753,6 +754,17 @@ REASONS: dict[Reason, Row] = {
         canonical=Canonical("INTERNAL_ERROR", reason="CANCELLED"),
         mcp=McpError(-32603, "Internal error"),
         bare=BareReason("backend_error", "cancelled"),
+        rest="INTERNAL_ERROR", http=500, exit=1,
+    ),
+    Reason.OUTCOME_UNKNOWN: Row(
+        stage=Stage.EXECUTE,
+        sentence=(
+            "The process that ran the call has ended, so its outcome is unknown. "
+            "Find out what it did before you retry."
+        ),
+        canonical=Canonical("INTERNAL_ERROR", reason="OUTCOME_UNKNOWN"),
+        mcp=McpError(-32603, "Internal error"),
+        bare=BareReason("backend_error", "outcome unknown"),
         rest="INTERNAL_ERROR", http=500, exit=1,
     ),
     Reason.NOT_RECORDED: Row(

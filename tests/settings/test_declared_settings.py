@@ -40,6 +40,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "server.tls": None,
         "server.trusted_proxies": (),
         "server.legacy_sse": False,
+        "server.shared": False,
         "server.name": "portbook",
         "server.title": None,
         "server.version": None,

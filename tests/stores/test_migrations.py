@@ -117,6 +117,7 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     store.close()
 
 
+_NODES = ("mail_counter", "mail", "stream", "stream_event", "task")
 _NEW = (
     "upstream",
     "upstream_restart",
@@ -127,10 +128,13 @@ _NEW = (
     "lease",
     "restoration",
     "audit_record",
+    *_NODES,
 )
 
 
-@pytest.mark.parametrize(("version", "missing"), [(1, ("session", *_NEW)), (2, _NEW), (3, _NEW[2:])])
+@pytest.mark.parametrize(
+    ("version", "missing"), [(1, ("session", *_NEW)), (2, _NEW), (3, _NEW[2:]), (8, _NODES)]
+)
 def test_a_file_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_it(
     tmp_path: Path, version: int, missing: tuple[str, ...]
 ) -> None:

@@ -193,13 +193,21 @@ def capable(**capabilities: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def serving(
-    folder: Path, *toolsets: Path, sink: MemorySink | None = None, config: Path | None = None, **flags: Any
+    folder: Path,
+    *toolsets: Path,
+    sink: MemorySink | None = None,
+    config: Path | None = None,
+    is_shared: bool = False,
+    **flags: Any,
 ) -> AsyncIterator[Client]:
     """A server of toolsets (the sample tools, if none is named), and a client for it."""
     sources = tuple(str(path) for path in toolsets or (SAMPLE_TOOLS,))
     given = {"docs.enabled": False, "python.toolsets": sources, "store.path": folder / "portbook.db", **flags}
     sink = sink or MemorySink()
-    served = assemble(load_settings(config, {}, given, folder), is_exposed=False, sink=sink)
+    settings = load_settings(config, {}, given, folder)
+    served = assemble(settings, is_exposed=False, sink=sink, is_shared=is_shared)
+    if served.nodes is not None:
+        served.nodes.node.start()
     try:
         yield Client(served, sink)
     finally:

@@ -65,13 +65,15 @@ def assemble(
     http: Callable[[], HttpClient] | None = None,
     on_fault: Callable[[Fault], None] | None = None,
     is_server: bool = False,
+    is_shared: bool = False,
 ) -> App:
     """Return the boundary that `settings` describe; `is_exposed` if a different machine can reach it.
 
     `toolsets` are served beside those that the settings name. `draw` gives random bytes, `http` makes the
     client that calls HTTP APIs, and `on_fault` is shown what a tool raised; by default, standard error is.
     `is_server` tells whether it serves until it is stopped: the link to the latest records then leads to
-    its own.
+    its own. `is_shared` tells whether other processes with the same store serve the same MCP clients; the
+    settings can say so, too.
 
     Raises `BadTool`, `BadBundle`, `BadSettings` or `OSError` for what cannot be served, read or written.
     """
@@ -179,6 +181,11 @@ def assemble(
     boundary = Boundary(
         pipeline, contracts.envelope, official, Bare(ASSET_TOOLS), contracts.rest, tasks, notices, servers
     )
+    nodes = None
+    if (is_shared or (is_server and settings.is_shared)) and not store.is_memory:
+        from portbook.app.shared_parts import SharedParts  # late: most servers are alone
+
+        nodes = SharedParts(store, clock, draw, tasks, notices, warn)
     gateways = [gateway.name for gateway in collected.gateways]
     # Last: whatever cannot be served is raised before a toolset knows of this boundary.
     unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)
@@ -209,6 +216,7 @@ def assemble(
         servers=servers,
         _reports=reports,
         _checkpoints=checkpoints,
+        nodes=nodes,
         _shipping=shipping,
         _blocks=blocks,
     )

@@ -35,6 +35,7 @@ from portbook.tools.toolset import Toolset
 if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.server_reports import ServerReports
+    from portbook.app.shared_parts import SharedParts
     from portbook.app.shipping_task import ShippingTask
     from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
@@ -84,6 +85,8 @@ class App:
     _reports: ServerReports | None = None
     _checkpoints: CheckpointTask | None = None
     """Covers the records, where they are written to files."""
+    nodes: SharedParts | None = None
+    """This process among others that serve the same MCP clients, where there are any."""
     _shipping: ShippingTask | None = None
     """Ships the records, where the settings say so."""
     _blocks: Callable[[], TokenBlocks] | None = None
@@ -151,6 +154,8 @@ class App:
         """Start the MCP servers that are wanted at all times, and checkpoints. In the event loop."""
         if self._checkpoints is not None:
             self._checkpoints.start()
+        if self.nodes is not None:
+            self.nodes.node.start()
         if self._shipping is not None:
             self._shipping.start()
         if self.servers is not None:
@@ -176,6 +181,8 @@ class App:
         """Close what was opened."""
         self.unwatch()
         await self._tasks.close()
+        if self.nodes is not None:
+            await self.nodes.close()
         if self._reports is not None:
             await self._reports.close()
         await self.executor.close()
@@ -187,6 +194,8 @@ class App:
         self.sink.close()
         self.store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
+        if self.nodes is not None:
+            self.nodes.node.release()
         self._validator.shutdown()
 
 

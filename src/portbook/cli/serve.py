@@ -125,6 +125,7 @@ def command(
                 warn=warn,
                 sink=_no_sink() if is_trial else None,
                 is_server=True,
+                is_shared=link is not None,
             )
         except (*START_ERRORS, OSError) as error:
             raise stop_with(error) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from typing import Final, cast
 
 from portbook.errors import Failed, Reason
@@ -25,11 +26,17 @@ _MAX_OPEN: Final = 64
 class ClientRequests:
     """The open requests of one connection."""
 
-    def __init__(self, notifications: Notifications, emit: Emit) -> None:
-        """Write with `notifications`; `emit` sends what belongs to no call."""
+    def __init__(
+        self, notifications: Notifications, emit: Emit, node: Callable[[], str] | None = None
+    ) -> None:
+        """Write with `notifications`; `emit` sends what belongs to no call.
+
+        Ids begin with the name of this process, which `node` returns, where any may get the answer.
+        """
         self._notifications = notifications
         self._emit = emit
         self._open: dict[str, tuple[str, Revision, asyncio.Future[JSONObject]]] = {}
+        self._node = node
         self._prefix = ""
         self._count = 0
         self._is_closed = False
@@ -41,9 +48,12 @@ class ClientRequests:
         """
         if self._is_closed or len(self._open) >= _MAX_OPEN:
             raise _no_answer("too much is asked on this connection" if self._open else "the client has left")
-        self._prefix = self._prefix or os.urandom(6).hex()  # an answer to an earlier process never matches
+        # Drawn, so that an answer to an earlier process never matches.
+        self._prefix = self._prefix or os.urandom(6).hex()
         self._count += 1
         identifier = f"{self._prefix}-{self._count}"
+        if self._node is not None:
+            identifier = f"{self._node()}.{identifier}"
         answer: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
         self._open[identifier] = (cast("str", request["method"]), revision, answer)
         try:

@@ -27,9 +27,15 @@ _MAX_STREAMS: Final = 64
 class ClientSubscriptions:
     """The subscriptions of one connection."""
 
-    def __init__(self, parts: Parts, session: Session, arrival: Arrival, emit: Emit) -> None:
-        """Continue those of `session`."""
+    def __init__(
+        self, parts: Parts, session: Session, arrival: Arrival, emit: Emit, *, is_notified: bool = True
+    ) -> None:
+        """Continue those of `session`.
+
+        Where it is not `is_notified`, what to tell the client is asked for with `told_of`.
+        """
         self._parts = parts
+        self._is_notified = is_notified
         self._session = session
         self._arrival = arrival
         self._emit = emit
@@ -50,7 +56,20 @@ class ClientSubscriptions:
 
     def begin(self) -> None:
         """Tell the client of changes from now on: a revision was agreed on."""
-        self._unsubscribe = self._parts.changes.subscribe(self._notify)
+        if self._is_notified:
+            self._unsubscribe = self._parts.changes.subscribe(self._notify)
+
+    def renew(self) -> None:
+        """Hear from the servers behind us what the session is subscribed to by now."""
+        for uri in self._session.watched:
+            self._watch(uri)
+        for uri in self._watching.keys() - self._session.watched:
+            self._unwatch(uri)
+
+    def told_of(self, change: ChangeNotification) -> bytes | None:
+        """Return the notification of a change; None where the client has not subscribed, or may not."""
+        message = self._message(change)
+        return message if message is not None and self._may_receive(change.changed.uri) else None
 
     def move_to(self, parts: Parts) -> None:
         """Tell of changes of `parts` from now on."""
@@ -148,11 +167,16 @@ class ClientSubscriptions:
 
     def _notify(self, change: ChangeNotification) -> None:
         """Notify the client of a change, if it has subscribed and may. From any thread."""
+        message, uri = self._message(change), change.changed.uri
+        if message is not None:
+            self._emit(message, lambda: self._may_receive(uri))
+
+    def _message(self, change: ChangeNotification) -> bytes | None:
+        """Return the notification of a change; None where the client has not subscribed."""
         revision, uri = self._session.revision, change.changed.uri
         if revision is None or (uri is not None and uri not in self._session.watched):
-            return
-        message = change.message(self._parts.official.notifications, revision)
-        self._emit(message, lambda: self._may_receive(uri))
+            return None
+        return change.message(self._parts.official.notifications, revision)
 
     def _may_receive(self, uri: str | None) -> bool:
         subscriber = self._subscriber or Subscriber(self._parts.pipeline, self._arrival)

@@ -37,6 +37,9 @@ from portbook.wire.parsing import NO_ID, Id, parse_tight, read_id
 
 if TYPE_CHECKING:
     from portbook.mcp.batches import Batches
+    from portbook.mcp.list_and_resource_changes import ChangeNotification
+    from portbook.mcp.session_relay import SessionRelay
+    from portbook.mcp.task_board import Task, TasksElsewhere
 
 __all__ = ["McpConnection"]
 
@@ -45,6 +48,9 @@ _MAX_RUNNING: Final = 1024
 
 # Taken from here by name: to find a member of an enumeration takes longer than to compare it.
 _MCP: Final = DialectName.MCP
+
+# Requests about tasks that are answered at once.
+_OF_TASKS: Final = frozenset({"tasks/get", "tasks/list", "tasks/update", "tasks/cancel"})
 
 # Requests that are answered without knowledge of a single tool.
 _KNOWS_NO_ENTRY: Final = frozenset({"initialize", "ping", "logging/setLevel"})
@@ -62,8 +68,12 @@ class McpConnection:
         is_official: bool = False,
         session: Session | None = None,
         cancel: Cancel = lambda _: False,
+        relay: SessionRelay | None = None,
     ) -> None:
-        """Open a connection, or continue `session`; where `is_official`, every message is MCP."""
+        """Open a connection, or continue `session`; where `is_official`, every message is MCP.
+
+        With a `relay`, other nodes run calls of the same session, and tell it of changes.
+        """
         self._parts = parts
         self._pipeline = parts.pipeline
         self._official = parts.official
@@ -80,9 +90,14 @@ class McpConnection:
         self._asset_tools = parts.asset_tools
         self._servers = parts.servers
         self._batches: Batches | None = None
-        self._client_requests = ClientRequests(parts.official.notifications, emit)
+        self._relay = relay
+        self._client_requests = ClientRequests(
+            parts.official.notifications, emit, None if relay is None else relay.node
+        )
         self._link = ClientLink(self.session, self._client_requests, emit)
-        self._subscriptions = ClientSubscriptions(parts, self.session, arrival, emit)
+        self._subscriptions = ClientSubscriptions(
+            parts, self.session, arrival, emit, is_notified=relay is None
+        )
         self._find_methods()
 
     def receive(
@@ -130,6 +145,23 @@ class McpConnection:
         self._subscriptions.move_to(parts)
         self._find_methods()
 
+    def settle(self, answer: JSONObject) -> bool:
+        """Accept an answer that the client gave to a different node; return whether its question is open."""
+        return self._client_requests.settle(answer)
+
+    def cancel(self, key: Key) -> bool:
+        """Cancel a request that this node runs; return whether it does."""
+        return self._cancel(key) or (self._batches is not None and self._batches.cancel(key))
+
+    def adopt(self, state: JSONObject) -> None:
+        """Take over the log level and the subscriptions that a different process has stored."""
+        self.session.adopt(state)
+        self._subscriptions.renew()
+
+    def told_of(self, change: ChangeNotification) -> bytes | None:
+        """Return the notification of a change; None where the client is not told of it."""
+        return self._subscriptions.told_of(change)
+
     def close(self) -> None:
         """End everything that waits for the client: it has disconnected."""
         self._client_requests.close()
@@ -151,8 +183,12 @@ class McpConnection:
         if servers is not None and not servers.is_settled and _needs_servers(message):
             answering = self._answer_settled(servers, message, identifier, arrival, link)
             return Work(answering, Order.AT_ONCE, key_of(message.get("id")))
-        if method is None and "method" not in message and self._client_requests.settle(message):
-            return Work(_nothing())
+        if (
+            method is None
+            and "method" not in message
+            and (settling := self._take_response(message, identifier, arrival, link))
+        ):
+            return settling
         try:
             exchange = self._official.read(
                 message, method, params, served, identifier, arrival, link, tight_bytes
@@ -174,6 +210,25 @@ class McpConnection:
             heeding = take_notification(self._pipeline, exchange, message, self.session, self._cancel_any)
             return Work(heeding)
         return self._answer(exchange, None)
+
+    def _take_response(
+        self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
+    ) -> Work | None:
+        """Take a response to a question of this node or a different one; None where it answers none."""
+        if self._client_requests.settle(message):
+            return Work(_nothing())
+        asker = None if self._relay is None else self._relay.asker_of(message)
+        return None if asker is None else Work(self._hand_over(asker, message, identifier, arrival, link))
+
+    async def _hand_over(
+        self, asker: str, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
+    ) -> Answer:
+        """Hand an answer to the node that asked; where that is gone, record that it answers nothing."""
+        assert self._relay is not None
+        if await self._relay.answer(asker, message):
+            return await _nothing()
+        exchange = self._official.read(message, None, None, None, identifier, arrival, link, 0)
+        return await take_notification(self._pipeline, exchange, message, self.session, self._cancel_any)
 
     async def _answer_settled(
         self, servers: Servers, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
@@ -201,6 +256,9 @@ class McpConnection:
     def _take_question(self, exchange: McpExchange, key: Key) -> CallState | Work:
         """Answer a valid request that runs no tool."""
         method = exchange.method
+        elsewhere = self._parts.tasks.elsewhere
+        if method in _OF_TASKS and elsewhere is not None:
+            return Work(self._answer_about_tasks(exchange, key, elsewhere), Order.AT_ONCE, key)
         if method == LISTEN:
             return Work(self._answer_subscription(exchange, key), Order.AT_ONCE, key)
         if method == "initialize":
@@ -283,9 +341,31 @@ class McpConnection:
     async def _answer_subscription(self, exchange: McpExchange, key: Key) -> Answer:
         self._start(key)
         try:
-            return await self._subscriptions.hold(exchange, _bound(exchange))
+            fetched = await self._fetched_tasks(exchange)
+            ended = await self._subscriptions.hold(exchange, _bound(exchange))
+            del fetched  # held until here, for what was fetched is found only while it is
+            return ended
         finally:
             self._end(exchange, key)
+
+    async def _answer_about_tasks(self, exchange: McpExchange, key: Key, elsewhere: TasksElsewhere) -> Answer:
+        """Answer a request about tasks that a different node may run."""
+        fetched = await self._fetched_tasks(exchange)
+        begun = self._answer(exchange, key)
+        answer = begun.reply() if isinstance(begun, CallState) else await begun.answering
+        del fetched
+        await elsewhere.settle()
+        return answer
+
+    async def _fetched_tasks(self, exchange: McpExchange) -> list[Task]:
+        """Return the tasks of other nodes that a request is about; they are found while somebody has them."""
+        elsewhere = self._parts.tasks.elsewhere
+        if elsewhere is None:
+            return []
+        if exchange.method == "tasks/list":
+            return await elsewhere.fetch_all(_bound(exchange))
+        ids = _tasks_in(exchange.params)
+        return await elsewhere.fetch(ids, _bound(exchange)) if ids else []
 
     async def _answer_or_detach(self, exchange: McpExchange, key: Key | None) -> Answer:
         """Answer a call when it has ended, or when it continues as a task."""
@@ -298,12 +378,15 @@ class McpConnection:
             self._end(exchange, key)
         if isinstance(ended, Completed):
             return exchange.write(ended)
+        if self._parts.tasks.elsewhere is not None:
+            await self._parts.tasks.elsewhere.publish(ended)
         state = created(ended.state())
         told: JSONObject = {"task": task_of(state)} if exchange.wants_task else state
         return Answer(result_frame(exchange.identifier, json_bytes(told)), 200)
 
     async def _answer_task_result(self, exchange: McpExchange, key: Key) -> Answer:
         """Answer with the result of a task when it has one; it may ask its client meanwhile."""
+        fetched = await self._fetched_tasks(exchange)
         task = self._parts.tasks.find(str(exchange.params["taskId"]), _bound(exchange))
         client = exchange.client()
         self._start(key)
@@ -313,6 +396,7 @@ class McpConnection:
             completed = await self._pipeline.run(exchange)
         finally:
             self._end(exchange, key)
+        del fetched
         return exchange.write(completed)
 
     def _flush(self) -> None:
@@ -327,7 +411,7 @@ class McpConnection:
         return self._batches
 
     def _cancel_any(self, key: Key) -> bool:
-        return self._cancel(key) or (self._batches is not None and self._batches.cancel(key))
+        return self.cancel(key) or (self._relay is not None and self._relay.cancel(key))
 
     def _refuse(
         self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID
@@ -345,6 +429,13 @@ def _needs_servers(message: JSONObject) -> bool:
 def _bound(exchange: McpExchange) -> str:
     bound = fingerprint(exchange.call.arrival.key)
     return asked_by(bound) if exchange.revision.has_task_requests else bound
+
+
+def _tasks_in(params: JSONObject) -> list[str]:
+    """Return the ids of the tasks that a request is about, or wants to hear of."""
+    subscribed = params.get("notifications")
+    ids = subscribed.get("taskIds") if isinstance(subscribed, dict) else [params.get("taskId")]
+    return [each for each in ids if isinstance(each, str)] if isinstance(ids, list) else []
 
 
 async def _nothing() -> Answer:

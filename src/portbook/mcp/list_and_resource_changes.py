@@ -99,6 +99,8 @@ class ChangeFeed:
         self._subscribers: dict[object, Notify] = {}
         self._closers: dict[object, Close] = {}
         self._changing = threading.Lock()
+        self.relay: Callable[[Changed], bool] | None = None
+        """Tells all nodes of a change, this one included, where several share a store."""
         self.is_closed = False
 
     def subscribe(self, notify: Notify) -> Close:
@@ -112,7 +114,12 @@ class ChangeFeed:
         return self._add(self._closers, close)
 
     def publish(self, changed: Changed) -> None:
-        """Notify all subscribers."""
+        """Notify all subscribers, on every node."""
+        if self.relay is None or not self.relay(changed):
+            self.deliver(changed)
+
+    def deliver(self, changed: Changed) -> None:
+        """Notify all subscribers of this node."""
         with self._changing:
             subscribers = tuple(self._subscribers.values())
         change = ChangeNotification(changed)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
-from typing import Final, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, cast
 
 from portbook.clock import Clock, until
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.model import JSON, JSONObject
 
-__all__ = ["Task", "TaskBoard"]
+__all__ = ["Task", "TaskBoard", "TasksElsewhere"]
 
 # How long a task can be queried after its last change, and how often clients should. A task that waits for
 # answers waits as long.
@@ -122,6 +122,11 @@ class Task:
             self._open.clear()
             self._change()
 
+    def overrule(self, status: str) -> None:
+        """Set how it has ended for all nodes, whatever it came to here."""
+        self._status, self._ending, self.failure = status, {}, None
+        self._open.clear()
+
     def say(self, message: str | None) -> None:
         """Set its status message."""
         if message != self._message:
@@ -146,6 +151,38 @@ class Task:
                 self.running.cancel()
 
 
+class TasksElsewhere(Protocol):
+    """The tasks that other nodes run, where several share the store."""
+
+    async def publish(self, task: Task) -> None:
+        """Let other nodes know of a task of this one, and of all its changes."""
+        ...
+
+    async def fetch(self, ids: Sequence[str], bound: str) -> list[Task]:
+        """Return those of these tasks that other nodes run for a caller; `find` finds them while held."""
+        ...
+
+    async def fetch_all(self, bound: str) -> list[Task]:
+        """Return all tasks that other nodes run for a caller."""
+        ...
+
+    def find(self, task_id: str) -> Task | None:
+        """Return a task that was fetched."""
+        ...
+
+    def of(self, bound: str) -> list[Task]:
+        """Return those tasks of a caller that were fetched."""
+        ...
+
+    async def settle(self) -> None:
+        """Wait until what was said to tasks of other nodes is stored."""
+        ...
+
+    async def flush(self) -> None:
+        """Wait until the tasks of this node are stored as they are."""
+        ...
+
+
 class TaskBoard:
     """The tasks of this process, each for the caller that made it."""
 
@@ -155,6 +192,8 @@ class TaskBoard:
         self._draw = draw
         self._tasks: dict[str, Task] = {}
         self._lets_end = False
+        self.elsewhere: TasksElsewhere | None = None
+        """The tasks of other nodes, where several share the store."""
         self._pruned_at = clock.tick()
 
     def make(self, bound: str) -> Task:
@@ -179,12 +218,21 @@ class TaskBoard:
         """Return a task; None where the caller has no such task."""
         self._prune()
         task = self._tasks.get(task_id)
+        if task is None and self.elsewhere is not None:
+            task = self.elsewhere.find(task_id)
         return task if task is not None and task.bound == bound else None
 
     def of(self, bound: str) -> list[Task]:
         """Return all tasks of a caller, the oldest first."""
         self._prune()
-        return [task for task in self._tasks.values() if task.bound == bound]
+        own = [task for task in self._tasks.values() if task.bound == bound]
+        if self.elsewhere is None:
+            return own
+        return sorted([*own, *self.elsewhere.of(bound)], key=lambda task: (task.made_at, task.id))
+
+    def find_own(self, task_id: str) -> Task | None:
+        """Return a task that this process runs, whoever made it."""
+        return self._tasks.get(task_id)
 
     def read(self, task_id: str, bound: str) -> JSONObject | None:
         """Return the state of a task; None where the caller has no such task."""
@@ -222,6 +270,8 @@ class TaskBoard:
             if not self._lets_end:
                 task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        if self.elsewhere is not None:
+            await self.elsewhere.flush()
 
     def _prune(self) -> None:
         if self._clock.tick() - self._pruned_at < _PRUNED_EVERY_S and len(self._tasks) < _MAX_OF_ONE:

@@ -159,6 +159,15 @@ SETTINGS: Final = (
         "Whether clients of 2024-11-05 may connect over HTTP+SSE: GET /sse and POST /messages.",
     ),
     Setting(
+        "server.shared",
+        "shared",
+        "switch",
+        False,
+        None,
+        "Whether other processes with the same store serve the same MCP clients, as behind a load balancer: "
+        "then any of them can resume a stream, take an answer, and be asked for a task.",
+    ),
+    Setting(
         "server.name",
         "server_name",
         "text",

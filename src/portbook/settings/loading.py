@@ -48,6 +48,7 @@ class Settings(NamedTuple):
     tls: CertificateFiles | None
     trusted_proxies: tuple[str, ...]
     legacy_sse: bool
+    shared: bool
     server_name: str
     server_title: str | None
     server_version: str | None
@@ -118,7 +119,7 @@ class Settings(NamedTuple):
     @property
     def is_shared(self) -> bool:
         """Return whether several processes serve the same callers with one store."""
-        return self.worker_processes != 1 or self.store_url is not None
+        return self.shared or self.worker_processes != 1 or self.store_url is not None
 
     @property
     def folder(self) -> Path:

@@ -165,6 +165,54 @@ CREATE TABLE audit_record (
 ) STRICT, WITHOUT ROWID;
 """
 
+# What processes that share a store tell each other, and what any of them may be asked for.
+_NODES: Final = """
+CREATE TABLE mail_counter (
+    name  TEXT NOT NULL PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE mail (
+    sequence INTEGER NOT NULL PRIMARY KEY,
+    node     TEXT NOT NULL,
+    kind     TEXT NOT NULL,
+    session  TEXT NOT NULL,
+    body     TEXT NOT NULL,
+    made_at  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mail_by_time ON mail (made_at);
+CREATE TABLE stream (
+    session    TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    node       TEXT NOT NULL,
+    request    TEXT NOT NULL,
+    reader     TEXT NOT NULL,
+    position   INTEGER NOT NULL,
+    changed_at TEXT NOT NULL,
+    ended_at   TEXT,
+    PRIMARY KEY (session, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX stream_by_time ON stream (changed_at);
+CREATE TABLE stream_event (
+    session  TEXT NOT NULL,
+    stream   TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    message  TEXT NOT NULL,
+    PRIMARY KEY (session, stream, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE task (
+    id         TEXT NOT NULL PRIMARY KEY,
+    bound      TEXT NOT NULL,
+    node       TEXT NOT NULL,
+    number     INTEGER NOT NULL,
+    is_over    INTEGER NOT NULL,
+    state      TEXT NOT NULL,
+    made_at    TEXT NOT NULL,
+    changed_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX task_of_caller ON task (bound, made_at);
+CREATE INDEX task_by_time ON task (changed_at);
+"""
+
 # The migration to each version. Only append: files of every version are in use.
 STEPS: Final = (
     _TICKETS_AND_KEYS,
@@ -175,6 +223,7 @@ STEPS: Final = (
     _RATES,
     _LEASES,
     _RECORDS,
+    _NODES,
 )
 TABLES_VERSION: Final = len(STEPS)
 

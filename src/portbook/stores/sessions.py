@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from portbook.canonical import json_bytes
@@ -18,9 +18,10 @@ from portbook.stores.connection_types import Connection
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
+    from portbook.stores.mailbox import DraftMail
     from portbook.stores.store_port import StorePort, Version
 
-__all__ = ["KeptSession", "SessionStore"]
+__all__ = ["KeptSession", "SessionStore", "digest_of"]
 
 # A session that has not been used for this long has expired.
 _KEEP_S: Final = 7 * 86400
@@ -51,7 +52,7 @@ class SessionStore:
         Raises `StoreError` where that cannot be written.
         """
         now = self._clock.now()
-        row = (_digest(session_id), bound, json_bytes(state).decode(), now)
+        row = (digest_of(session_id), bound, json_bytes(state).decode(), now)
 
         def write(connection: Connection) -> None:
             connection.execute("INSERT INTO session (digest, bound, state, seen_at) VALUES (?, ?, ?, ?)", row)
@@ -67,25 +68,26 @@ class SessionStore:
 
         await asyncio.wrap_future(self._store.submit(write))
 
-    async def save(self, session_id: str, state: JSONObject) -> None:
-        """Store the current state of a session; a session that has ended is not stored again.
+    async def save(self, session_id: str, state: JSONObject, mail: Sequence[DraftMail] = ()) -> None:
+        """Store the current state of a session, and tell that with `mail`; one that has ended stays ended.
 
         Raises `StoreError` where that cannot be written.
         """
-        row = (json_bytes(state).decode(), self._clock.now(), _digest(session_id))
-        work = self._store.submit(
-            lambda connection: connection.execute(
-                "UPDATE session SET state = ?, seen_at = ? WHERE digest = ?", row
-            )
-        )
-        await asyncio.wrap_future(work)
+        now = self._clock.now()
+        row = (json_bytes(state).decode(), now, digest_of(session_id))
+
+        def write(connection: Connection) -> None:
+            connection.execute("UPDATE session SET state = ?, seen_at = ? WHERE digest = ?", row)
+            _put(connection, now, mail)
+
+        await asyncio.wrap_future(self._store.submit(write))
 
     def touch(self, session_id: str) -> None:
         """Mark a session as used, without waiting for the write; a lost write is acceptable.
 
         Raises `StoreError` where the store cannot be opened.
         """
-        row = (self._clock.now(), _digest(session_id))
+        row = (self._clock.now(), digest_of(session_id))
         self._store.submit(
             lambda connection: connection.execute("UPDATE session SET seen_at = ? WHERE digest = ?", row)
         )
@@ -105,7 +107,7 @@ class SessionStore:
         return await self._store.fetch(self._finding(session_id), None)
 
     def _finding(self, session_id: str) -> Callable[[Connection], KeptSession | None]:
-        row = (_digest(session_id), later(self._clock.now(), -_KEEP_S))
+        row = (digest_of(session_id), later(self._clock.now(), -_KEEP_S))
 
         def find(connection: Connection) -> KeptSession | None:
             found = connection.execute(
@@ -122,17 +124,29 @@ class SessionStore:
         """
         return self._store.version()
 
-    async def forget(self, session_id: str) -> None:
-        """Delete a session.
+    async def forget(self, session_id: str, mail: Sequence[DraftMail] = ()) -> None:
+        """Delete a session and its streams, and tell that with `mail`.
 
         Raises `StoreError` where that cannot be written.
         """
-        digest = _digest(session_id)
-        work = self._store.submit(
-            lambda connection: connection.execute("DELETE FROM session WHERE digest = ?", (digest,))
-        )
-        await asyncio.wrap_future(work)
+        row, now = (digest_of(session_id),), self._clock.now()
+
+        def delete(connection: Connection) -> None:
+            connection.execute("DELETE FROM session WHERE digest = ?", row)
+            connection.execute("DELETE FROM stream_event WHERE session = ?", row)
+            connection.execute("DELETE FROM stream WHERE session = ?", row)
+            _put(connection, now, mail)
+
+        await asyncio.wrap_future(self._store.submit(delete))
 
 
-def _digest(session_id: str) -> str:
+def _put(connection: Connection, now: str, mail: Sequence[DraftMail]) -> None:
+    if mail:
+        from portbook.stores.mailbox import put_mail  # late: most servers are alone
+
+        put_mail(connection, now, mail)
+
+
+def digest_of(session_id: str) -> str:
+    """Return the digest of a session's id, which stands for it in the store."""
     return hashlib.sha256(session_id.encode()).hexdigest()

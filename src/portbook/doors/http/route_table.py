@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from portbook.app.running_app import App
 from portbook.audit.call_index import CallIndex
@@ -40,6 +41,9 @@ from portbook.doors.http.operator.waiting_route import WAITING, list_waiting
 from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tool, tools
 from portbook.doors.http.router import Route, Router, Serve
 from portbook.doors.http.rpc import ROUTE, rpc
+
+if TYPE_CHECKING:
+    from portbook.doors.http.mcp.shared_sessions import SharedSessions
 
 __all__ = ["route_table", "routes_of"]
 
@@ -92,13 +96,24 @@ def route_table(
     routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk)
     for path, route in _operator_commands(served).items():
         routes["POST", path] = route
-    sessions = Sessions(boundary, served.sessions, warn)
+    sessions = Sessions(boundary, served.sessions, warn, shared=_shared(served))
     served.changes.on_close(sessions.close)
     for method, route in mcp(boundary, sessions).items():
         routes[method, MCP] = route
     if has_legacy_sse:
         routes |= legacy_sse(boundary, sessions.is_known, served.changes.on_close)
     return routes
+
+
+def _shared(served: App) -> SharedSessions | None:
+    """Return how other processes have a part in the sessions of this one, where they have."""
+    if served.nodes is None:
+        return None
+    from portbook.doors.http.mcp.shared_sessions import SharedSessions  # late: most servers are alone
+
+    shared = SharedSessions(served.nodes.node, served.nodes.streams)
+    served.nodes.on_close(shared.copies.flush)
+    return shared
 
 
 def _operator_pages(served: App) -> dict[str, Serve]:

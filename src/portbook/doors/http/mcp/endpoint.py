@@ -20,7 +20,7 @@ from portbook.doors.http.mcp.response import McpResponse, Running, event_reply
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
 from portbook.doors.http.response import HeldReply, Replied, Reply, Write, problem, reply_to
-from portbook.doors.http.router import Route, refuse_method
+from portbook.doors.http.router import Route, refuse_method, released
 from portbook.errors import Reason, Refused
 from portbook.mcp.work import Work
 from portbook.model import Answer, Arrival
@@ -82,7 +82,7 @@ class _McpDoor:
         if head.session is not None:
             live, arrival = self._sessions.find(head.session, arrival), head.arrival_in_session
             if live is None:
-                return self._refuse(Refused(self._why_unknown(head)), head)
+                return self._post_fetched(request, head, head.session)
         response = McpResponse(head.accepts, self._running, live, request.memory)
         if live is None:
             connection = self._boundary.connect(arrival, response.emit, is_official=True)
@@ -103,13 +103,22 @@ class _McpDoor:
             return HeldReply(self._recorder, work, response.worded)
         return self._answer_later(work, response, live)
 
+    async def _post_fetched(self, request: InboundRequest, head: _Head, session: str) -> Reply:
+        """Answer a message of a session that this process does not know, but may find in the store."""
+        if await self._sessions.fetch(session, head.arrival) is None:
+            return await self._refuse(Refused(self._why_unknown(head)), head)
+        replied = self.post(request)
+        if isinstance(replied, HeldReply):
+            return released(replied)
+        return replied if isinstance(replied, Reply) else await replied
+
     async def get(self, request: InboundRequest) -> Reply:
         """Open the session's own stream of notifications, or resume a stream after Last-Event-ID."""
         head = request.head.derive(_head_of)
         live = await self._entered(request.head, head, "session.listen", needs_events=True)
         if isinstance(live, Reply):
             return live
-        position = live.position_after(head.last_event)
+        position = await self._sessions.position_after(live, head.last_event)
         if position.is_guest and position.stream.is_read:
             return problem(
                 409, "CONFLICT", "This event has expired, and the stream has a reader. Omit Last-Event-ID."
@@ -149,6 +158,7 @@ class _McpDoor:
             return await refuse_method(self.refuse, request, ["POST"], "Without a session")
         reason: Reason | None = None
         live = self._sessions.find(head.session, head.arrival)
+        live = live or await self._sessions.fetch(head.session, head.arrival)
         if live is None:
             return await self._refuse(Refused(self._why_unknown(head)), head)
         if (head.arrival.headers or {}).get(VERSION, live.revision_name) not in HANDSHAKE_REVISIONS:

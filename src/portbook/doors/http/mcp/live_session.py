@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from portbook.canonical import fingerprint
+from portbook.canonical import fingerprint, json_bytes
 from portbook.doors.http.mcp.last_event_id import STANDALONE, resume_position
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.doors.http.mcp.retained_streams import RetainedStreams, StreamBudget
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.work import Key
 from portbook.model import Answer
+
+if TYPE_CHECKING:
+    from portbook.doors.http.mcp.stream_copies import StreamCopies
 
 __all__ = ["LiveSession", "LiveSessions", "label_of"]
 
@@ -46,7 +50,13 @@ class LiveSession:
         self.saving = 0
         self.version: object = None
         """The store's version when this session was last compared with it."""
-        self.used = self.touched = 0.0
+        self.copies: StreamCopies | None = None
+        """Lets other nodes read its streams, where several share the store."""
+        self.is_listened_to: Callable[[], bool] = lambda: False
+        """Whether a client reads its own stream where that is no stream of this node."""
+        self.digest = ""
+        """The digest of its id, by which other nodes speak of it."""
+        self.used = self.touched = self.looked = 0.0
         self.checked_until = float("-inf")
         """Until when it is known to be current, and the caller with `key` to be its own."""
         # Unique, so that event ids of an earlier process never match streams of this one.
@@ -71,17 +81,30 @@ class LiveSession:
     @property
     def is_idle(self) -> bool:
         """Return whether no request is running and no client reads its own stream."""
-        return not self.running and not self.standalone.is_read
+        return not self.running and not self.standalone.is_read and not self.is_listened_to()
 
     def open_stream(self) -> EventStream:
         """Return a new stream for one request."""
         self._count += 1
         return EventStream(f"{self._epoch}.{self._count}", is_primed=self.primes_streams)
 
-    def keep_stream(self, stream: EventStream) -> None:
-        """Retain a stream, for the client to resume."""
-        if not self.is_over:
-            self._retained.put(stream)
+    def keep_stream(self, stream: EventStream, request: Key | None) -> asyncio.Task[None] | None:
+        """Retain a stream that answers `request`, for the client to resume.
+
+        Return the task that has to end before its first event, if any: then other nodes have it, too.
+        """
+        if self.is_over:
+            return None
+        self._retained.put(stream)
+        if self.copies is None:
+            return None
+        return self.copies.keep(self.digest, stream, json_bytes(request).decode())
+
+    def send_reader_away(self, name: str) -> None:
+        """Disconnect the reader of a stream, which is read anew at this node or a different one."""
+        stream = self._retained.find(name)
+        if stream is not None:
+            stream.send_reader_away()
 
     def position_after(self, last_event: str | None) -> StreamPosition:
         """Return where a client resumes that has read up to `last_event`."""
@@ -113,6 +136,7 @@ class LiveSessions:
 
     def __init__(self) -> None:
         self._live: dict[str, LiveSession] = {}
+        self._by_digest: dict[str, LiveSession] = {}
         self._of_caller: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -122,6 +146,10 @@ class LiveSessions:
     def find(self, session_id: str) -> LiveSession | None:
         """Return the session with this id."""
         return self._live.get(session_id)
+
+    def find_by_digest(self, digest: str) -> LiveSession | None:
+        """Return the session whose id has this digest, where sessions are shared."""
+        return self._by_digest.get(digest)
 
     def use(self, live: LiveSession, now: float) -> None:
         """Mark a session as used now."""
@@ -138,12 +166,15 @@ class LiveSessions:
             self._make_room(None)
         live.used = now
         self._live[live.id] = live
+        if live.digest:
+            self._by_digest[live.digest] = live
         self._of_caller[live.bound] += 1
 
     def let_out(self, live: LiveSession) -> None:
         """Remove a session from memory."""
         if self._live.pop(live.id, None) is not None:
             self._of_caller -= Counter((live.bound,))
+            self._by_digest.pop(live.digest, None)
         live.close()
 
     def close(self) -> None:

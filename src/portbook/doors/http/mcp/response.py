@@ -42,7 +42,7 @@ Running = dict[asyncio.Task[Answer], Key | None]
 class McpResponse:
     """The response to one request, while its call runs."""
 
-    __slots__ = ("_call", "_live", "_loop", "_memory", "_running", "_stream", "accepts")
+    __slots__ = ("_call", "_key", "_live", "_loop", "_memory", "_running", "_stream", "accepts")
 
     def __init__(
         self,
@@ -61,6 +61,7 @@ class McpResponse:
         self._live = live
         self._stream: EventStream | None = None  # made with the first message: most calls send none
         self._call: asyncio.Task[Answer] | None = None
+        self._key: Key | None = None
         self._loop = asyncio.get_running_loop()
 
     def emit(
@@ -132,14 +133,15 @@ class McpResponse:
     def streamed(self, after: Callable[[], Awaitable[None]] | None) -> Reply:
         """Return what the call sends, and its answer, as a stream; `after` runs when it is over."""
         stream = self._opened()
-        if self._live is not None:
-            self._live.keep_stream(stream)
+        keeping = None if self._live is None else self._live.keep_stream(stream, self._key)
         is_over = stream.is_ended and not stream.end_position  # cancelled: nothing to resume for
         is_primed = stream.is_primed and not is_over
         position = StreamPosition(stream, is_primed=is_primed, may_be_sent_away=True)
 
         async def copy(write: Write) -> None:
             try:
+                if keeping is not None:
+                    await asyncio.wait((keeping,))
                 await stream.copy_to(write, position)
             finally:
                 await self._give_up()
@@ -178,6 +180,7 @@ class McpResponse:
             if not call.cancelled():
                 call.exception()  # retrieved, so that the loop does not report it
 
+        self._key = work.key
         if self._memory is not None:
             self._memory.hold()
         call = self._loop.create_task(finish())

@@ -19,7 +19,7 @@ from portbook.doors.http.mcp.stream_messages import StreamMessages
 from portbook.mcp.from_any_thread import run_on
 from portbook.wire.sse import event, priming
 
-__all__ = ["EventStream", "Keeper", "StreamPosition"]
+__all__ = ["EventStream", "Keeper", "ReadableStream", "StreamCopy", "StreamPosition"]
 
 Write = Callable[[bytes], Awaitable[None]]
 
@@ -41,10 +41,48 @@ class Keeper(Protocol):
         ...
 
 
+class StreamCopy(Protocol):
+    """The copy of a stream that other nodes read."""
+
+    def add(self, position: int, message: bytes, *, is_vital: bool) -> None:
+        """Add a message."""
+        ...
+
+    def drop(self, position: int) -> None:
+        """Drop a message, as the stream has."""
+        ...
+
+    def end(self, *, is_answered: bool) -> None:
+        """End it, with an answer or without."""
+        ...
+
+    def expire(self) -> None:
+        """Delete it: no client can resume it."""
+        ...
+
+
+class ReadableStream(Protocol):
+    """A stream that a client can read, wherever it is kept."""
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether it has a reader now."""
+        ...
+
+    async def copy_to(
+        self, write: Write, position: StreamPosition, may_read: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Write events from `position` on, until the stream ends, disconnects its reader, or gets a new one.
+
+        `may_read` is checked whenever something new has arrived, and regularly in between.
+        """
+        ...
+
+
 class StreamPosition(NamedTuple):
     """Where in a stream a client starts to read."""
 
-    stream: EventStream
+    stream: ReadableStream
     after: int | None = 0
     """The position of the last message that the client has; None for the last one delivered."""
     is_guest: bool = False
@@ -74,6 +112,7 @@ class EventStream:
         self._messages = StreamMessages(self._is_pressed, is_deduplicated=is_deduplicated)
         self._on_room: list[Callable[[], None]] = []
         self._keeper: Keeper | None = None
+        self._copied: StreamCopy | None = None
         self._reader = 0
         self._readers = 0
         self._news = asyncio.Event()
@@ -150,8 +189,30 @@ class EventStream:
         self.is_ended = True
         self._news.set()
         self._made_room()
+        if self._copied is not None:
+            self._copied.end(is_answered=message is not None)
         if self._keeper is not None:
             self._keeper.finish(self)
+
+    def copy_into(self, copied: StreamCopy) -> None:
+        """Let other nodes read it, too: what it holds now, and what is still to come."""
+        self._copied = copied
+        for position, message in self._messages.kept():
+            copied.add(position, message, is_vital=True)
+        if self.is_ended:
+            copied.end(is_answered=bool(self.end_position))
+
+    def expire(self) -> None:
+        """Delete what other nodes can read of it."""
+        if self._copied is not None:
+            self._copied.expire()
+            self._copied = None
+
+    def send_reader_away(self) -> None:
+        """Disconnect the reader: a different node has a newer one."""
+        self._reader = 0
+        self._news.set()
+        self._made_room()
 
     def entrust(self, keeper: Keeper) -> None:
         """Let `keeper` count the bytes of this stream."""
@@ -228,8 +289,13 @@ class EventStream:
         if not self._messages.add(message, is_vital=is_vital):
             return
         self._weigh(len(message))
+        if self._copied is not None:
+            self._copied.add(self._messages.end_position, message, is_vital=is_vital)
         while (dropped := self._messages.drop_one()) is not None:
-            self._weigh(-dropped)
+            position, size = dropped
+            self._weigh(-size)
+            if self._copied is not None:
+                self._copied.drop(position)
         self._news.set()
 
     def _is_pressed(self) -> bool:

@@ -86,8 +86,11 @@ class RetainedStreams:
 
     def drop(self, stream: EventStream) -> None:
         """Drop a stream. Its current reader continues; no client can resume it."""
-        if self._streams.get(stream.name) is not stream:
-            return
+        if self._streams.get(stream.name) is stream:
+            stream.expire()
+            self._let_out(stream)
+
+    def _let_out(self, stream: EventStream) -> None:
         del self._streams[stream.name]
         self._budget.ended.pop(stream, None)
         if (timer := self._timers.pop(stream, None)) is not None:
@@ -95,9 +98,9 @@ class RetainedStreams:
         stream.release()
 
     def clear(self) -> None:
-        """Drop all streams."""
+        """Drop all streams from memory; other nodes can read what they have a copy of."""
         for stream in tuple(self._streams.values()):
-            self.drop(stream)
+            self._let_out(stream)
 
     def _oldest(self) -> EventStream:
         # The first is the session's own, which belongs to no request and stays.

@@ -8,17 +8,24 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.access.callers import ANONYMOUS
 from portbook.boundary import Boundary
 from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions, label_of
+from portbook.doors.http.mcp.resumable_stream import StreamPosition
 from portbook.doors.http.mcp.retained_streams import StreamBudget
 from portbook.errors import Refused
+from portbook.mcp.messages_during_call import Emit
 from portbook.model import Arrival, JSONObject
 from portbook.protocol.session import Session
+
+if TYPE_CHECKING:
+    from portbook.doors.http.mcp.shared_sessions import SharedSessions
+    from portbook.stores.mailbox import DraftMail
 
 __all__ = ["KeptSessions", "Sessions"]
 
@@ -26,6 +33,9 @@ __all__ = ["KeptSessions", "Sessions"]
 # as often it is marked in memory.
 _TOUCH_S: Final = 3600.0
 _LOOK_S: Final = 1.0
+
+# How often the row of a session is read where other nodes tell of what they change.
+_SHARED_LOOK_S: Final = 60.0
 
 # The form of a session id: anything else is refused without reading the store.
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -48,8 +58,8 @@ class KeptSessions(Protocol):
         """Store a new session."""
         ...
 
-    async def save(self, session_id: str, state: JSONObject) -> None:
-        """Store a session as it is now, unless it has ended."""
+    async def save(self, session_id: str, state: JSONObject, mail: Sequence[DraftMail] = ()) -> None:
+        """Store a session as it is now, unless it has ended, and send messages to other nodes."""
         ...
 
     def touch(self, session_id: str) -> None:
@@ -60,8 +70,12 @@ class KeptSessions(Protocol):
         """Return a stored session, None if there is none."""
         ...
 
-    async def forget(self, session_id: str) -> None:
-        """Delete a session."""
+    async def fetch(self, session_id: str) -> _StoredSession | None:
+        """Return what `load` returns, without waiting for a network in the event loop."""
+        ...
+
+    async def forget(self, session_id: str, mail: Sequence[DraftMail] = ()) -> None:
+        """Delete a session, and send messages to other nodes."""
         ...
 
     def version(self) -> object:
@@ -78,8 +92,9 @@ class Sessions:
         kept: KeptSessions,
         warn: Callable[[str], None],
         tick: Callable[[], float] = time.monotonic,
+        shared: SharedSessions | None = None,
     ) -> None:
-        """Store sessions in `kept`; `tick` returns seconds."""
+        """Store sessions in `kept`; `tick` returns seconds; other nodes take part through `shared`."""
         self._boundary = boundary
         self._kept = kept
         self._warn = warn
@@ -89,18 +104,24 @@ class Sessions:
         self._version: object = None
         self._looked = float("-inf")
         self._has_warned = False
+        self._shared = shared
+        if shared is not None:
+            shared.serve(self)
 
     def make(self, arrival: Arrival) -> LiveSession:
         """Return a session for a message that may open one; the client learns its id with the answer."""
         return self._made(secrets.token_urlsafe(32), arrival, self._bound(arrival.key), None)
 
     def find(self, session_id: str, arrival: Arrival) -> LiveSession | None:
-        """Return the session with this id, if it is the caller's: from memory, or from the store."""
+        """Return the session with this id, if it is the caller's: from memory, or from the store.
+
+        Where several nodes share a store, from memory alone: the rest is for `fetch`.
+        """
         live, now = self._live.find(session_id), self._tick()
         if live is not None and now < live.checked_until and live.key is arrival.key:
             return live  # nearly always: the same caller has used it a moment ago
         if live is None:
-            live = self._revived(session_id, arrival)
+            live = None if self._shared is not None else self._revived(session_id, arrival)
             if live is None:
                 return None
         elif not self._is_callers(live, arrival.key) or not self._is_current(live, now):
@@ -112,9 +133,25 @@ class Sessions:
         self._note_checked(live)
         return live
 
+    async def fetch(self, session_id: str, arrival: Arrival) -> LiveSession | None:
+        """Return the session with this id, if it is the caller's, from the store that several nodes share."""
+        if self._shared is None or not _NAME.fullmatch(session_id) or not self.is_known(arrival.key):
+            return None
+        if self._live.find(session_id) is None:
+            try:
+                kept = await self._kept.fetch(session_id)
+            except OSError as error:
+                self._complain(error)
+                return None
+            if self._live.find(session_id) is None:  # a request beside this one may have been quicker
+                self._revive(session_id, arrival, kept)
+        return self.find(session_id, arrival)
+
     def _note_checked(self, live: LiveSession) -> None:
         """Note until when a session need not be checked, nor marked as used, again."""
-        if live.is_kept and live.version == self._version:
+        if self._shared is not None:
+            live.checked_until = live.used + _LOOK_S
+        elif live.is_kept and live.version == self._version:
             live.checked_until = min(live.used, self._looked) + _LOOK_S
 
     def may_listen(self, live: LiveSession, key: str | None) -> bool:
@@ -138,6 +175,17 @@ class Sessions:
         self._live.admit(live, self._tick())
         live.saved = live.connection.session.changes
         await self._write(live)
+        if self._shared is not None:
+            try:
+                await self._shared.begin(live)
+            except OSError as error:
+                self._complain(error)
+
+    async def position_after(self, live: LiveSession, last_event: str | None) -> StreamPosition:
+        """Return where a client resumes that has read up to `last_event` (Last-Event-ID)."""
+        if self._shared is None:
+            return live.position_after(last_event)
+        return await self._shared.position_after(live, last_event)
 
     async def keep(self, live: LiveSession) -> None:
         """Store a session if it has changed and has not ended."""
@@ -148,14 +196,32 @@ class Sessions:
 
     async def forget(self, live: LiveSession) -> None:
         """End a session, and delete it from the store."""
-        self._end(live)
+        self.end(live)
         try:
-            await self._kept.forget(live.id)
+            await self._kept.forget(live.id, () if self._shared is None else self._shared.says_ended(live))
         except OSError as error:
             self._complain(error)
 
+    def find_by_digest(self, digest: str) -> LiveSession | None:
+        """Return the session in memory whose id has this digest."""
+        return self._live.find_by_digest(digest)
+
+    async def renew(self, live: LiveSession) -> None:
+        """Take over what a different node has stored of a session; end it where it has ended."""
+        live.looked = self._tick()
+        if live.is_over or not live.is_kept or live.saving:
+            return
+        try:
+            kept = await self._kept.fetch(live.id)
+        except OSError as error:
+            self._complain(error)
+            return
+        self._take_over(live, kept)
+
     def close(self) -> None:
         """Disconnect every client; the sessions stay in the store."""
+        if self._shared is not None:
+            self._shared.close()
         self._live.close()
 
     async def _write(self, live: LiveSession) -> None:
@@ -163,7 +229,9 @@ class Sessions:
         live.saving += 1
         try:
             if live.is_kept:
-                await self._kept.save(live.id, state)
+                await self._kept.save(
+                    live.id, state, () if self._shared is None else self._shared.says_changed(live)
+                )
             else:
                 await self._kept.begin(live.id, live.bound, state)
                 live.is_kept = True
@@ -180,6 +248,10 @@ class Sessions:
         except OSError as error:
             self._complain(error)
             return None
+        return self._revive(session_id, arrival, kept)
+
+    def _revive(self, session_id: str, arrival: Arrival, kept: _StoredSession | None) -> LiveSession | None:
+        """Bring a stored session into memory, if it is the caller's."""
         bound = self._bound(arrival.key)
         if kept is None or kept.bound != bound:
             return None
@@ -187,14 +259,21 @@ class Sessions:
         live.saved = live.connection.session.changes
         live.is_kept = True
         live.touched = float("-inf")
+        # Read once more in a second: it may have ended between the look and this.
+        live.looked = self._tick() - _SHARED_LOOK_S + _LOOK_S
         self._live.admit(live, self._tick())
         return live
 
     def _made(self, session_id: str, arrival: Arrival, bound: str, session: Session | None) -> LiveSession:
         live = LiveSession(session_id, arrival.key, bound, self._budget)
-        live.touched = self._tick()
+        live.touched = live.looked = self._tick()
+        emit: Emit = live.standalone.emit
+        relay = None if self._shared is None else self._shared.relay_of(session_id)
+        if self._shared is not None and relay is not None:
+            live.copies, live.digest, emit = self._shared.copies, relay.session, relay.emit
+            live.is_listened_to = partial(self._shared.is_read, live)
         live.connection = self._boundary.connect(
-            arrival, live.standalone.emit, is_official=True, session=session, cancel=live.cancel
+            arrival, emit, is_official=True, session=session, cancel=live.cancel, relay=relay
         )
         return live
 
@@ -223,6 +302,12 @@ class Sessions:
 
     def _is_current(self, live: LiveSession, now: float) -> bool:
         """Return whether a session has not ended, after taking over changes by different processes."""
+        if self._shared is not None:
+            # Other nodes tell of what they change. Rows that were deleted for their age are looked for.
+            if live.is_kept and not live.is_over and now - live.looked >= _SHARED_LOOK_S:
+                live.looked = now
+                self._shared.start(self.renew(live))
+            return not live.is_over
         if live.is_over or not live.is_kept or live.saving:
             return not live.is_over
         try:
@@ -235,13 +320,16 @@ class Sessions:
         except OSError as error:
             self._complain(error)
             return True
-        if kept is None:
-            self._end(live)
-            return False
         live.version = version
-        session = live.connection.session
-        if session.changes == live.saved:
-            session.adopt(kept.state)
+        return self._take_over(live, kept)
+
+    def _take_over(self, live: LiveSession, kept: _StoredSession | None) -> bool:
+        """Take over what is stored of a session; end it, and return False, where nothing is."""
+        if kept is None:
+            self.end(live)
+            return False
+        if live.connection.session.changes == live.saved:
+            live.connection.adopt(kept.state)
         return True
 
     def _use(self, live: LiveSession, now: float) -> None:
@@ -254,7 +342,8 @@ class Sessions:
             except OSError as error:
                 self._complain(error)
 
-    def _end(self, live: LiveSession) -> None:
+    def end(self, live: LiveSession) -> None:
+        """End a session in memory, and what it runs here."""
         live.is_over = True
         self._live.let_out(live)
         for task in tuple(live.running):

@@ -91,8 +91,12 @@ class StreamMessages:
             self._unread_bytes -= len(self._messages.get(each, b""))
         self.delivered = max(self.delivered, position)
 
-    def drop_one(self) -> int | None:
-        """Drop a message that is too much and return its bytes; None while all are within the limits."""
+    def kept(self) -> list[tuple[int, bytes]]:
+        """Return the messages that are still kept, each with its position."""
+        return list(self._messages.items())
+
+    def drop_one(self) -> tuple[int, int] | None:
+        """Drop a message that is too much; return its position and bytes, None where none is too much."""
         position = self._superfluous()
         if position is None:
             return None
@@ -104,7 +108,7 @@ class StreamMessages:
             self._unread_bytes -= len(dropped)
         self._forget_unread(dropped, position)
         self.bytes -= len(dropped)
-        return len(dropped)
+        return position, len(dropped)
 
     def clear(self) -> None:
         """Drop all messages."""

@@ -1,0 +1,156 @@
+"""`SharedSessions`: sessions whose requests come to several nodes. What they tell each other of them.
+
+The rows of a session stay the authority; a message only says that a row has changed, so that a stream that is
+open here heeds it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol, cast
+
+from portbook.doors.http.mcp.last_event_id import STANDALONE
+from portbook.doors.http.mcp.live_session import LiveSession
+from portbook.doors.http.mcp.own_stream import OwnStream, OwnStreams
+from portbook.doors.http.mcp.resumable_stream import StreamPosition
+from portbook.doors.http.mcp.stored_stream import READ, StoredStream
+from portbook.doors.http.mcp.stream_copies import StreamCopies
+from portbook.mcp.node import Node
+from portbook.mcp.session_relay import ANSWER, CANCEL, SessionRelay
+from portbook.mcp.work import Key
+from portbook.model import JSONObject
+from portbook.stores.errors import StoreError
+from portbook.stores.mailbox import DraftMail, Mail
+from portbook.stores.sessions import digest_of
+from portbook.stores.stream_rows import OWN_STREAM, StreamRows
+from portbook.wire.parsing import parse
+
+__all__ = ["SharedSessions"]
+
+# The row of a session has changed; a session has ended.
+_CHANGED: Final = "session"
+_ENDED: Final = "ended"
+
+
+class LocalSessions(Protocol):
+    """The sessions in the memory of this node."""
+
+    def find_by_digest(self, digest: str) -> LiveSession | None:
+        """Return the session whose id has this digest."""
+        ...
+
+    async def renew(self, live: LiveSession) -> None:
+        """Take over what a different node has stored of a session."""
+        ...
+
+    def end(self, live: LiveSession) -> None:
+        """End a session that a different node has ended."""
+        ...
+
+
+class SharedSessions:
+    """What makes the sessions of this node those of all nodes."""
+
+    def __init__(self, node: Node, rows: StreamRows) -> None:
+        self._node = node
+        self._rows = rows
+        self._own = OwnStreams(rows, node)
+        self._running: set[asyncio.Task[None]] = set()
+        self.copies = StreamCopies(rows, node)
+        """The streams of this node that other nodes can read."""
+
+    def serve(self, sessions: LocalSessions) -> None:
+        """Do what other nodes say of these sessions."""
+
+        def on(kind: str, act: Callable[[LiveSession, Mail], object]) -> None:
+            async def handle(mail: Mail) -> None:
+                live = sessions.find_by_digest(mail.session)
+                if live is not None:
+                    act(live, mail)
+
+            self._node.on(kind, handle)
+
+        async def renew(mail: Mail) -> None:
+            live = sessions.find_by_digest(mail.session)
+            if live is not None:
+                await sessions.renew(live)
+
+        self._node.on(_CHANGED, renew)
+        on(_ENDED, lambda live, _: sessions.end(live))
+        on(ANSWER, lambda live, mail: live.connection.settle(_object_of(mail)))
+        on(CANCEL, lambda live, mail: live.connection.cancel(cast("Key", parse(mail.body.encode()))))
+        on(READ, lambda live, mail: live.send_reader_away(mail.body))
+
+    def close(self) -> None:
+        """Send all readers away: this process ends."""
+        self.copies.is_closing = self._node.is_closing = True
+        self._own.close()
+        self._node.store_bell.ring()
+
+    def relay_of(self, session_id: str) -> SessionRelay:
+        """Return how the connection of a session reaches the other nodes."""
+        return SessionRelay(self._node, digest_of(session_id))
+
+    def is_read(self, live: LiveSession) -> bool:
+        """Return whether a client reads the session's own stream at this node."""
+        return self._own.is_read(live.digest)
+
+    async def begin(self, live: LiveSession) -> None:
+        """Note that a session has begun: its own stream begins here.
+
+        Raises `StoreError` where that cannot be written.
+        """
+        await self._rows.begin_own(live.digest)
+
+    def says_changed(self, live: LiveSession) -> tuple[DraftMail, ...]:
+        """Return what tells other nodes that the row of a session has changed."""
+        return (DraftMail(_CHANGED, session=live.digest),)
+
+    def says_ended(self, live: LiveSession) -> tuple[DraftMail, ...]:
+        """Return what tells other nodes that a session has ended."""
+        return (DraftMail(_ENDED, session=live.digest),)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` beside the requests."""
+        running = asyncio.get_running_loop().create_task(work)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+
+    async def position_after(self, live: LiveSession, last_event: str | None) -> StreamPosition:
+        """Return where a client resumes that has read up to `last_event` (Last-Event-ID), at any node.
+
+        1. No event: the session's own stream, after what was delivered of it.
+        2. An event of that stream: after the event.
+        3. An event of a stream in the store: that stream, after the event.
+        4. An event of a stream that only this node has, because the store was away: that stream.
+        5. An event of an expired stream: the session's own stream, as a guest, which does not replace a
+           current reader.
+        """
+        own = OwnStream(self._own, live.digest, live.connection)
+        fresh = StreamPosition(own, None, is_primed=live.primes_streams)
+        if last_event is None:
+            return fresh
+        name, _, number = last_event.rpartition("-")
+        if not (number.isascii() and number.isdigit() and len(number) <= 12) or name.endswith(STANDALONE):
+            return fresh
+        if name == OWN_STREAM:
+            return StreamPosition(own, int(number))
+        try:
+            stored = await self._rows.after(live.digest, name, int(number))
+            if stored is not None:
+                live.send_reader_away(name)
+                stream = StoredStream(self._rows, self._node, live.digest, name, live.revision_name)
+                await stream.enter(stored.row)
+                return StreamPosition(stream, int(number))
+            row = await self._rows.after(live.digest, OWN_STREAM, 0)
+            if row is not None and row.row.reader:
+                own.is_taken = await self._node.lives(row.row.node)
+        except StoreError:
+            pass  # what this node has is better than nothing
+        local = live.position_after(last_event)
+        return StreamPosition(own, None, is_guest=True) if local.is_guest else local
+
+
+def _object_of(mail: Mail) -> JSONObject:
+    return cast("JSONObject", parse(mail.body.encode()))

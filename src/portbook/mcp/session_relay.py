@@ -1,0 +1,78 @@
+"""`SessionRelay`: hands what one session's client says to the node that runs the call it is about."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable
+from typing import Final
+
+from portbook.canonical import json_bytes
+from portbook.mcp.node import NOTICE, Node
+from portbook.mcp.work import Key
+from portbook.model import JSONObject
+from portbook.stores.errors import StoreError
+from portbook.stores.mailbox import DraftMail
+from portbook.wire.parsing import MAX_ID_BYTES
+
+__all__ = ["ANSWER", "CANCEL", "SessionRelay"]
+
+# The client answers a question; the client cancels a request.
+ANSWER: Final = "answer"
+CANCEL: Final = "cancel"
+
+# The id of a question: the node that asks, and what only that node knows.
+_QUESTION: Final = re.compile(r"([0-9a-f]{16})\.[0-9a-f]{12}-[0-9]{1,9}", re.ASCII)
+
+
+class SessionRelay:
+    """The nodes, as the connection of one session sees them."""
+
+    def __init__(self, node: Node, session: str) -> None:
+        """Speak for the session with this digest."""
+        self._node = node
+        self.session = session
+
+    def node(self) -> str:
+        """Return the name of this node, with which the ids of its questions begin."""
+        return self._node.name
+
+    def asker_of(self, message: JSONObject) -> str | None:
+        """Return the node whose question a response answers; None for this one, and for what answers none."""
+        identifier = message.get("id")
+        found = _QUESTION.fullmatch(identifier) if isinstance(identifier, str) else None
+        return None if found is None or found[1] == self._node.name else found[1]
+
+    async def answer(self, node: str, message: JSONObject) -> bool:
+        """Hand an answer to the node that asks; return False where that is gone."""
+        try:
+            if not await self._node.lives(node):
+                return False
+        except StoreError:
+            return False
+        body = json_bytes(message).decode()
+        return await self._node.tell(DraftMail(ANSWER, body, self.session, node))
+
+    def cancel(self, key: Key) -> bool:
+        """Cancel a request that a different node may run; return whether they were told."""
+        if isinstance(key, str) and len(key) > MAX_ID_BYTES:
+            return False  # no request has such an id
+        try:
+            self._node.post(DraftMail(CANCEL, json_bytes(key).decode(), self.session))
+        except StoreError:
+            return False
+        return True
+
+    def emit(
+        self,
+        message: bytes,
+        is_wanted: Callable[[], bool],
+        *,
+        is_vital: bool = False,
+        on_room: Callable[[], None] | None = None,
+    ) -> bool:
+        """Send a message that belongs to no request, to whichever node the client listens at."""
+        if is_wanted():
+            with contextlib.suppress(StoreError):  # as where nobody listens
+                self._node.post(DraftMail(NOTICE, message.decode(), self.session))
+        return True

@@ -1,0 +1,143 @@
+"""`TaskRows`: tasks of MCP clients with their whole state, for whichever process is asked for them.
+
+A task belongs to the node that runs it, which alone changes its row. Two changes can come from elsewhere: its
+cancellation, and the end of a task whose node is gone. A task that has ended does not change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Final
+
+from portbook.clock import Clock, later
+from portbook.stores.connection_types import Connection
+from portbook.stores.mailbox import DraftMail, put_mail
+from portbook.text.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from portbook.stores.store_port import StorePort
+
+__all__ = ["StoredTask", "TaskRows"]
+
+# How long a task is kept after its last change: as long as it can be asked for, and a little more.
+_KEEP_S: Final = 3660
+
+# The most tasks of one caller that are listed.
+_MAX_LISTED: Final = 1000
+
+_COLUMNS: Final = "id, bound, node, number, is_over, state"
+
+
+class StoredTask(NamedTuple):
+    """A task as its node has stored it."""
+
+    id: str
+    bound: str
+    """The digest of its caller's key."""
+    node: str
+    number: int
+    """Counts its changes."""
+    is_over: bool
+    state: str
+    """What its caller sees of it, and why it has failed, as JSON."""
+
+
+class TaskRows:
+    """The tasks of a store."""
+
+    def __init__(self, store: StorePort, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def save(self, task: StoredTask, mail: Sequence[DraftMail] = ()) -> Future[bool]:
+        """Store a task as it is now, and send `mail` with it; the future tells whether that counts.
+
+        It does not where the task has ended in the store already.
+
+        Raises `StoreError` where the store cannot be opened.
+        """
+        now = self._clock.now()
+        row = (task.id, task.bound, task.node, task.number, int(task.is_over), task.state, now, now)
+
+        def write(connection: Connection) -> bool:
+            saved = connection.execute(
+                "INSERT INTO task (id, bound, node, number, is_over, state, made_at, changed_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET number = excluded.number, "
+                "is_over = excluded.is_over, state = excluded.state, changed_at = excluded.changed_at "
+                "WHERE task.is_over = 0 RETURNING id",
+                row,
+            ).fetchone()
+            if saved is not None and mail:
+                put_mail(connection, now, mail)
+            return saved is not None
+
+        return self._store.submit(write)
+
+    async def find(self, ids: Sequence[str]) -> list[StoredTask]:
+        """Return those of these tasks that are stored.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+
+        def look(connection: Connection) -> list[StoredTask]:
+            found: list[StoredTask] = []
+            for each in ids:
+                row = connection.execute(f"SELECT {_COLUMNS} FROM task WHERE id = ?", (each,)).fetchone()  # noqa: S608 - a constant
+                if row is not None:
+                    found.append(_task_of(row))
+            return found
+
+        nothing: list[StoredTask] = []
+        return await self._store.fetch(look, nothing)
+
+    async def of(self, bound: str) -> list[StoredTask]:
+        """Return all tasks of a caller, the oldest first.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+        row = (bound, later(self._clock.now(), -_KEEP_S), _MAX_LISTED)
+
+        def look(connection: Connection) -> list[StoredTask]:
+            found = connection.execute(
+                f"SELECT {_COLUMNS} FROM task WHERE bound = ? AND (is_over = 0 OR changed_at >= ?) "  # noqa: S608 - a constant
+                "ORDER BY made_at, id LIMIT ?",
+                row,
+            )
+            return [_task_of(each) for each in found]
+
+        nothing: list[StoredTask] = []
+        return await self._store.fetch(look, nothing)
+
+    async def nodes(self) -> set[str]:
+        """Return the nodes of tasks that have not ended.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+
+        def look(connection: Connection) -> set[str]:
+            found = connection.execute("SELECT DISTINCT node FROM task WHERE is_over = 0")
+            return {str(each[0]) for each in found}
+
+        nothing: set[str] = set()
+        return await self._store.fetch(look, nothing)
+
+    async def prune(self, gone: Sequence[str]) -> None:
+        """Delete tasks that ended a while ago, or that a node left behind which is `gone`.
+
+        Raises `StoreError` where that cannot be written.
+        """
+        since = later(self._clock.now(), -_KEEP_S)
+
+        def write(connection: Connection) -> None:
+            connection.execute("DELETE FROM task WHERE is_over = 1 AND changed_at < ?", (since,))
+            for node in gone:
+                connection.execute("DELETE FROM task WHERE node = ? AND changed_at < ?", (node, since))
+
+        await asyncio.wrap_future(self._store.submit(write))
+
+
+def _task_of(row: tuple[object, ...]) -> StoredTask:
+    identifier, bound, node, number, is_over, state = row
+    return StoredTask(str(identifier), str(bound), str(node), int(str(number)), bool(is_over), str(state))

@@ -1,0 +1,112 @@
+"""Copies of streams: as bounded as the streams, written together, and not lost when a write fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from portbook.clock import SystemClock
+from portbook.doors.http.mcp.resumable_stream import EventStream
+from portbook.doors.http.mcp.stream_copies import StreamCopies
+from portbook.doors.http.mcp.stream_retention import MAX_REPORT_BYTES
+from portbook.mcp.node import Node
+from portbook.stores.errors import StoreError
+from portbook.stores.sqlite import Store
+from portbook.stores.stream_rows import StreamChange, StreamRows
+from support.mcp_http_client import run
+
+NODE = cast("Node", SimpleNamespace(name="node", wake=lambda: None))
+
+
+def yes() -> bool:
+    return True
+
+
+async def stored(rows: StreamRows, name: str) -> tuple[list[int], bool]:
+    found, positions = await rows.after("s", name, 0), list[int]()
+    while found is not None:
+        positions += [position for position, _ in found.events]
+        if not found.is_more:
+            return positions, found.row.is_ended
+        found = await rows.after("s", name, positions[-1])
+    raise AssertionError("it is not stored")
+
+
+def test_what_a_stream_drops_is_dropped_in_the_store(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = Store(tmp_path / "portbook.db")
+        rows = StreamRows(store, SystemClock())
+        copies, stream = StreamCopies(rows, NODE), EventStream("x.1")
+        stream.emit(b'"before"', yes, is_vital=True)
+        await copies.keep("s", stream, "1")
+        report = b'"' + b"r" * 16_384 + b'"'
+        for _ in range(64):
+            stream.emit(report, yes)
+            await asyncio.sleep(0)
+        stream.end(b'"answer"')
+        await copies.flush()
+        positions, is_ended = await stored(rows, "x.1")
+        assert is_ended
+        assert positions[0] == 1
+        assert positions[-1] == stream.end_position
+        assert (len(positions) - 2) * len(report) <= MAX_REPORT_BYTES
+        stream.expire()
+        await copies.flush()
+        assert await rows.after("s", "x.1", 0) is None
+        store.close()
+
+    run(main())
+
+
+def test_reports_of_many_streams_are_written_together(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = Store(tmp_path / "portbook.db")
+        rows, written = StreamRows(store, SystemClock()), list[int]()
+        copies = StreamCopies(rows, NODE)
+        change = rows.change
+
+        async def counted(changes: Sequence[StreamChange]) -> None:
+            written.append(sum(len(each.added) for each in changes))
+            await change(changes)
+
+        rows.change = counted  # type: ignore[method-assign]
+        streams = [EventStream(f"x.{number}") for number in range(10)]
+        for stream in streams:
+            await copies.keep("s", stream, "1")
+            for _ in range(10):
+                stream.emit(b'"report"', yes)
+        await copies.flush()
+        assert sum(written) == 100
+        assert len(written) <= 20  # not one for each report
+        store.close()
+
+    run(main())
+
+
+def test_what_could_not_be_written_is_written_later(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("portbook.doors.http.mcp.stream_copies._RETRY_S", 0.001)
+
+    async def main() -> None:
+        store = Store(tmp_path / "portbook.db")
+        rows, failures = StreamRows(store, SystemClock()), [StoreError("away"), StoreError("away")]
+        copies, stream = StreamCopies(rows, NODE), EventStream("x.1")
+        change = rows.change
+
+        async def failing(changes: Sequence[StreamChange]) -> None:
+            if failures:
+                raise failures.pop()
+            await change(changes)
+
+        rows.change = failing  # type: ignore[method-assign]
+        await copies.keep("s", stream, "1")
+        stream.emit(b'"one"', yes)
+        stream.emit(b'"two"', yes)
+        stream.end(b'"answer"')
+        await copies.flush()
+        assert await stored(rows, "x.1") == ([1, 2, 3], True)
+        store.close()
+
+    run(main())

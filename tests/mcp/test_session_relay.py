@@ -1,0 +1,46 @@
+"""Which node asked what a client answers: the id of the question says so."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from portbook.mcp.node import Node
+from portbook.mcp.session_relay import SessionRelay
+from portbook.model import JSON
+from portbook.stores.errors import StoreError
+from support.mcp_http_client import run
+
+HERE, THERE = "0" * 16, "a" * 16
+
+
+def relay(**node: object) -> SessionRelay:
+    return SessionRelay(cast("Node", SimpleNamespace(name=HERE, **node)), "digest")
+
+
+@pytest.mark.parametrize(
+    ("identifier", "asker"),
+    [
+        (f"{THERE}.0123456789ab-1", THERE),
+        (f"{HERE}.0123456789ab-1", None),
+        ("0123456789ab-1", None),
+        (f"{THERE}.0123456789ab-1x", None),
+        (f"../{THERE}.0123456789ab-1", None),
+        (7, None),
+        (None, None),
+    ],
+)
+def test_an_id_names_the_node_that_asked(identifier: JSON, asker: str | None) -> None:
+    assert relay().asker_of({"id": identifier}) == asker
+
+
+def test_an_answer_is_refused_where_the_store_is_away() -> None:
+    async def away(_: str) -> bool:
+        raise StoreError("away")
+
+    async def main() -> None:
+        assert not await relay(lives=away).answer(THERE, {"id": "x", "result": {}})
+
+    run(main())
