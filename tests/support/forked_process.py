@@ -69,14 +69,22 @@ class _Server:
         self.process.wait()
 
 
-@cache
+_starting: Final = threading.Lock()
+
+
 def _server() -> _Server:
+    with _starting:  # tests start processes from threads, too
+        return _the_server()
+
+
+@cache
+def _the_server() -> _Server:
     return _Server()
 
 
 def server_number() -> int | None:
     """The number of the fork server's process, if there is one."""
-    return _server().process.pid if _server.cache_info().currsize else None
+    return _server().process.pid if _the_server.cache_info().currsize else None
 
 
 class ForkedProcess(subprocess.Popen[Any]):

@@ -10,6 +10,7 @@ import click
 
 from portbook.app.store_from_settings import store_of
 from portbook.cli.command_group import CommandGroup
+from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, fail_with, print_data, say, stop_with
 from portbook.clock import SystemClock
@@ -39,7 +40,7 @@ def status(*, is_json: bool, config: Path | None) -> None:
     print_data(found, [f"{name.ljust(17)}  {value}" for name, value in found.items()], out, is_json=is_json)
     if not found["is_current"]:
         say("run `portbook store migrate` to make or migrate the tables")
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
 
 
 @command.command("migrate")
