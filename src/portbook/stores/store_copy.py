@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["copy_store"]
 
 # What belongs to running processes, not to the store.
-_PASSING: Final = ("lease", "upstream", "upstream_restart")
+_PASSING: Final = ("commit_proof", "lease", "upstream", "upstream_restart")
 
 _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 _USED: Final = "SELECT (SELECT count(*) FROM ticket) + (SELECT count(*) FROM caller_key)"

@@ -7,7 +7,12 @@ import pytest
 from psycopg import errors
 
 from portbook.stores.errors import StoreError
-from portbook.stores.postgres.database_errors import database_problem, is_connection_lost, place_of_database
+from portbook.stores.postgres.database_errors import (
+    database_problem,
+    is_certainly_undone,
+    is_connection_lost,
+    place_of_database,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,5 +61,26 @@ def test_an_error_is_a_sentence_without_values(error: Exception, sentence: str) 
 def test_only_an_error_without_an_answer_leaves_open_what_became_of_a_statement() -> None:
     assert is_connection_lost(psycopg.OperationalError("lost"))
     assert is_connection_lost(errors.AdminShutdown())
+    assert is_connection_lost(errors.ProtocolViolation())  # PgBouncer's word for a server that is gone
     assert not is_connection_lost(errors.LockNotAvailable())
     assert not is_connection_lost(KeyError("x"))
+
+
+@pytest.mark.parametrize(
+    ("error", "is_certain"),
+    [
+        (errors.UniqueViolation(), True),
+        (errors.SerializationFailure(), True),
+        (errors.InFailedSqlTransaction(), True),
+        (errors.IdleInTransactionSessionTimeout(), True),
+        (errors.StatementCompletionUnknown(), False),
+        (errors.ProtocolViolation(), False),
+        (errors.QueryCanceled(), False),
+        (errors.AdminShutdown(), False),
+        (psycopg.OperationalError("lost"), False),
+    ],
+)
+def test_only_some_answers_to_commit_say_that_it_was_not_done(
+    error: psycopg.Error, *, is_certain: bool
+) -> None:
+    assert is_certainly_undone(error) is is_certain

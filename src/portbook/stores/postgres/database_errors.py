@@ -10,9 +10,15 @@ from psycopg.conninfo import conninfo_to_dict
 
 from portbook.stores.errors import StoreError
 
-__all__ = ["database_problem", "is_connection_lost", "place_of_database"]
+__all__ = ["database_problem", "is_certainly_undone", "is_connection_lost", "place_of_database"]
 
 _AWAY: Final = "cannot be reached; check that PostgreSQL runs, its address and its firewall"
+
+# The answers to COMMIT that say that it was not done: violated constraints and conflicts with others, a
+# transaction that had failed before, and one that was idle for too long.
+_UNDONE_CLASSES: Final = ("23", "40")
+_COMPLETION_UNKNOWN: Final = "40003"
+_UNDONE: Final = ("25P02", "25P03")
 
 # The first that fits.
 _SENTENCES: Final[tuple[tuple[type[psycopg.Error], str], ...]] = (
@@ -45,10 +51,21 @@ def place_of_database(url: str) -> str:
 
 
 def is_connection_lost(error: Exception) -> bool:
-    """Return whether an error leaves open what became of a statement: no answer of the server came."""
+    """Return whether an error leaves open what became of a statement: no answer of the server came.
+
+    A pooler says so by an error of class 08.
+    """
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
-        error.sqlstate is None or isinstance(error, errors.AdminShutdown | errors.CrashShutdown)
+        error.sqlstate is None
+        or error.sqlstate.startswith("08")
+        or isinstance(error, errors.AdminShutdown | errors.CrashShutdown)
     )
+
+
+def is_certainly_undone(error: psycopg.Error) -> bool:
+    """Return whether an error that answers COMMIT says that the server has undone the transaction."""
+    state = error.sqlstate or ""
+    return state in _UNDONE or (state[:2] in _UNDONE_CLASSES and state != _COMPLETION_UNKNOWN)
 
 
 def database_problem(place: str, error: Exception) -> Exception:
