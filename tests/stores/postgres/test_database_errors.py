@@ -11,6 +11,7 @@ from portbook.stores.postgres.database_errors import (
     database_problem,
     is_certainly_undone,
     is_connection_lost,
+    passwords_in,
     place_of_database,
 )
 
@@ -31,9 +32,33 @@ def test_the_place_of_a_database_has_no_password(url: str, place: str) -> None:
 
 
 def test_what_is_no_address_is_refused_without_repeating_it() -> None:
-    with pytest.raises(StoreError, match=r"^store.url: not the address") as caught:
+    with pytest.raises(StoreError, match=r"^store.url: is not the address") as caught:
         place_of_database("postgresql://ada:canary@[")
     assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:4711/canary@db.example/portbook",
+        "postgresql://ada:canary/4711@db.example/portbook",
+        "postgresql://ada:canary@4711@db.example/portbook",
+        "postgresql://ada:4711@canary@db.example/portbook",
+        "postgresql://ada:4711?a@canary@db.example/portbook",
+    ],
+)
+def test_a_password_that_is_not_encoded_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(StoreError, match="percent-encode the password") as caught:
+        place_of_database(url)
+    assert "canary" not in str(caught.value)
+    assert "4711" not in str(caught.value)
+
+
+def test_an_encoded_password_is_known_as_the_server_sees_it() -> None:
+    assert passwords_in("postgresql://ada:a%2Fb%40c#d@h,i:1,2/x?sslpassword=e&user=ada@h") == ["a/b@c#d", "e"]
+    assert place_of_database("postgresql://ada:a%2Fb%40c#d@h:1,i:2/x") == "postgresql://h,i:1,2/x"
+    assert passwords_in("postgresql:///x?password=canary") == ["canary"]
+    assert passwords_in("postgresql://ada:canary@[") == []
 
 
 @pytest.mark.parametrize(
