@@ -51,6 +51,8 @@ class HttpDoor:
             self._listener = bound(settings) if self._unix is None else self._unix.listener
         self.is_exposed = self._unix is None and not is_loopback(host)
         """Whether different machines can connect."""
+        self.place = self._place()
+        """Where clients find it: an address to open, or the path of the socket; also after it is closed."""
         self._tally = tally
         self._workers = workers
 
@@ -59,10 +61,8 @@ class HttpDoor:
         """Return the descriptor of the socket that listens."""
         return self._listener.fileno()
 
-    @property
-    def place(self) -> str:
-        """Return where clients find it: an address to open, or the path of the socket."""
-        if self._unix is not None:
+    def _place(self) -> str:
+        if self._listener.family == socket.AF_UNIX:
             return f"the socket {self._listener.getsockname()}"
         bound, port = self._listener.getsockname()[:2]
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(bound), str(bound))  # noqa: S104 - an address to open, not to bind

@@ -37,6 +37,7 @@ _TICK_S: Final = 1.0
 _STEADY_S: Final = 1.0
 _FIRST_PAUSE_S: Final = 0.25
 _LONGEST_PAUSE_S: Final = 30.0
+_MAX_DOUBLINGS: Final = 7
 
 # How often in a row starting one may fail while none is ready, until the supervisor gives up.
 _MAX_FAILED_STARTS: Final = 5
@@ -165,6 +166,10 @@ class WorkerSupervisor:
         if new is not seat.starting:  # it was told to end while it started
             return
         old, seat.worker, seat.starting = seat.worker, new, None
+        if self._is_stopping:  # both have been told to end
+            if old is not None:
+                self._leaving.append(old)
+            return
         self._has_served = True
         self._failed_starts = 0
         if old is None:
@@ -232,7 +237,7 @@ class WorkerSupervisor:
             self._postpone(seat)
 
     def _postpone(self, seat: _Seat) -> None:
-        pause = min(_FIRST_PAUSE_S * 2**seat.failures, _LONGEST_PAUSE_S)
+        pause = min(_FIRST_PAUSE_S * 2 ** min(seat.failures, _MAX_DOUBLINGS), _LONGEST_PAUSE_S)
         seat.failures += 1
         seat.start_at = time.monotonic() + pause
 
@@ -322,6 +327,7 @@ class WorkerSupervisor:
     def _stop(self) -> None:
         self._is_stopping = True
         self._to_replace.clear()
+        self._on_ready = None  # nobody is invited to where nothing listens soon
         self._on_stop()
         for worker in self._processes():
             worker.tell({"do": Command.STOP})
