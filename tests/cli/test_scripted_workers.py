@@ -13,7 +13,7 @@ from portbook.cli import worker_supervisor
 from portbook.cli.worker_link import Command
 from portbook.cli.worker_supervisor import WorkerSupervisor
 
-READY = {"served": "1 tool", "lists": {}, "policy": "p"}
+READY: dict[str, Any] = {"served": "1 tool", "lists": {}, "policy": "p"}
 
 
 class ScriptedWorker:
