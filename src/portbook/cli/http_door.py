@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from portbook.app.running_app import App
 from portbook.doors.http.health import Fellows
-from portbook.doors.http.route_table import routes_of
+from portbook.doors.http.route_table import routes_of, sessions_of
 from portbook.doors.http.server.connection_tally import ConnectionTally
 from portbook.doors.http.server.http_server import HttpServer, ServerOptions
 from portbook.doors.http.server.listeners import bind, is_host, is_loopback
@@ -82,9 +82,14 @@ class HttpDoor:
             trusted_proxies=self._trusted_proxies,
             tls=None if self._certificate is None else self._certificate.context,
             tally=self._tally,
+            # Workers that share a file are stopped together; nodes that share a database, one by one.
+            has_peers=app.nodes is not None and app.store.path is None,
         )
-        routes = routes_of(app, warn, has_legacy_sse=self._has_legacy_sse, workers=self._workers)
-        return HttpServer(routes, [self._listener], options, on_stop=app.changes.close)
+        sessions = sessions_of(app, warn)
+        routes = routes_of(
+            app, warn, has_legacy_sse=self._has_legacy_sse, workers=self._workers, sessions=sessions
+        )
+        return HttpServer(routes, [self._listener], options, app.changes.close, sessions)
 
     def reload_certificate(self) -> None:
         """Read the certificate again, if there is one.
