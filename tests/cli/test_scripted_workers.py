@@ -67,6 +67,8 @@ class Script:
     def __init__(self) -> None:
         self.started: list[ScriptedWorker] = []
         self.invited: list[str] = []
+        self.is_reloading = False
+        self._is_stopping = False
         self.does: Callable[[ScriptedWorker], None] = becomes_ready
         self.may_start: Callable[[int], bool] = lambda _: True
 
@@ -76,6 +78,12 @@ class Script:
             raise OSError(11, "Resource temporarily unavailable")
         self.started.append(ScriptedWorker(number, seat, self.does))
         return self.started[-1]
+
+    def stop(self) -> None:
+        """Send SIGTERM, once: a second one would end all at once."""
+        if not self._is_stopping:
+            self._is_stopping = True
+            signal.raise_signal(signal.SIGTERM)
 
     def run(self, count: int) -> int:
         listener = socket.socket()
@@ -117,7 +125,7 @@ def test_a_worker_that_is_ready_after_the_signal_to_stop_is_waited_for_and_nobod
         elif worker.told:
             worker.says.append({"ready": READY})
         else:
-            signal.raise_signal(signal.SIGTERM)
+            script.stop()
 
     script.does = does
     assert script.run(2) == 0
@@ -134,10 +142,82 @@ def test_a_worker_that_ends_soon_is_started_again_however_often_that_happens(
         if worker.number == 1 or worker.told or worker.ready is None:
             becomes_ready(worker)
         elif len(script.started) > wanted:
-            signal.raise_signal(signal.SIGTERM)
+            script.stop()
         else:
             worker.returncode = 1
 
     script.does = does
     assert script.run(2) == 0
     assert capsys.readouterr().err.count("starting it again") == wanted - 1
+
+
+def reloading(script: Script, until: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Send SIGHUP to two workers that are ready, and SIGTERM once these words were said; return what was."""
+    said: list[str] = []
+
+    def does(worker: ScriptedWorker) -> None:
+        said.append(capsys.readouterr().err)
+        is_over = until in "".join(said)
+        if is_over:
+            script.stop()
+        elif script.invited and not script.is_reloading:
+            script.is_reloading = True
+            signal.raise_signal(signal.SIGHUP)
+        before(worker)
+
+    before, script.does = script.does, does
+    code = script.run(2)
+    return code, "".join([*said, capsys.readouterr().err])
+
+
+def test_a_worker_whose_successor_cannot_be_started_is_tried_again_and_the_reload_lasts_until_then(
+    script: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused: list[int] = []
+
+    def may_start(number: int) -> bool:
+        if not script.is_reloading or refused:
+            return True
+        refused.append(number)
+        return False
+
+    script.may_start = may_start
+    _, said = reloading(script, "every worker is new", capsys)
+    assert refused == [1]
+    assert [worker.number for worker in script.started] == [1, 2, 1, 2]
+    assert said.index("worker 1 cannot be started") < said.index("reloaded: every worker is new")
+    assert "reload failed" not in said
+
+
+def test_a_reload_that_fails_half_way_names_the_workers_that_differ(
+    script: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def does(worker: ScriptedWorker) -> None:
+        if worker.number == 2 and worker in script.started[2:]:
+            worker.returncode = 9
+        else:
+            becomes_ready(worker)
+
+    script.does = does
+    _, said = reloading(script, "reload failed", capsys)
+    assert "reload failed; of the workers, 1 is new and 2 is from before; send SIGHUP" in said
+    assert "every worker is new" not in said
+    assert "stay in force" not in said
+
+
+def test_a_signal_to_reload_while_the_first_worker_starts_is_heeded(
+    script: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def does(worker: ScriptedWorker) -> None:
+        if not script.is_reloading:
+            script.is_reloading = True
+            signal.raise_signal(signal.SIGHUP)  # it may have read the files before they were changed
+        elif len(script.started) == 3 and worker is script.started[2] and worker.ready and not worker.told:
+            script.stop()
+        else:
+            becomes_ready(worker)
+
+    script.does = does
+    assert script.run(2) == 0
+    assert [worker.number for worker in script.started] == [1, 2, 1]
+    assert "reloaded: every worker is new" in capsys.readouterr().err
