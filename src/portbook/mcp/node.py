@@ -178,11 +178,11 @@ class Node:
                 version = self._version()
                 if is_first:
                     self.at = self._recent_after = await self._mailbox.last()
+                    is_first = False
                 if version != seen:
-                    seen = version
                     await self._take_new()
+                    seen = version  # not before: what could not be read is read again
                     self.store_bell.ring()
-                is_first = False
                 await self._prune()
             except StoreError as error:
                 self._complain(error)
@@ -190,7 +190,6 @@ class Node:
             await self._watch.since(seen, _LOOK_S)
 
     async def _take_new(self) -> None:
-        before = self.at
         while mails := await self._mailbox.after(self.at, self.name):
             for mail in mails:
                 await self._handle(mail)
@@ -199,10 +198,9 @@ class Node:
                     if len(self._recent) == _RECENT:
                         self._recent_after = self._recent[0].sequence
                     self._recent.append(mail)
+            self.mail_bell.ring()
             if any(mail.node != ALL_NODES for mail in mails):
                 self._mailbox.take(self.name, self.at)
-        if self.at != before:
-            self.mail_bell.ring()
 
     async def _handle(self, mail: Mail) -> None:
         for handle in self._handlers.get(mail.kind, ()):
