@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
 from portbook.stores.errors import StoreError
-from portbook.stores.mailbox import ALL_NODES, DraftMail, Mail, Mailbox
+from portbook.stores.mailbox import ALL_NODES, CHANGE, NOTICE, DraftMail, Mail, Mailbox
 from portbook.stores.wait_for_change import StoreWatch
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from portbook.stores.store_port import Version
 
 __all__ = ["CHANGE", "NOTICE", "Bell", "Node"]
-
-# What sessions' own streams are made of: a list or a resource has changed, and a message to one session.
-CHANGE: Final = "change"
-NOTICE: Final = "notice"
 
 # The messages to all that are kept in memory; a stream that resumes before them reads the store.
 _RECENT: Final = 1000

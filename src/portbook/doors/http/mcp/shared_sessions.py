@@ -76,9 +76,14 @@ class SharedSessions:
             if live is not None:
                 await sessions.renew(live)
 
+        async def settle(mail: Mail) -> None:
+            live = sessions.find_by_digest(mail.session)
+            if live is not None:
+                await live.connection.settle(_object_of(mail))
+
         self._node.on(_CHANGED, renew)
+        self._node.on(ANSWER, settle)
         on(_ENDED, lambda live, _: sessions.end(live))
-        on(ANSWER, lambda live, mail: live.connection.settle(_object_of(mail)))
         on(CANCEL, lambda live, mail: live.connection.cancel(cast("Key", parse(mail.body.encode()))))
         on(READ, lambda live, mail: live.send_reader_away(mail.body))
 
