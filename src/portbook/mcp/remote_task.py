@@ -76,6 +76,11 @@ class RemoteTask(Task):
         """Return its state, as its caller sees it."""
         return self._state
 
+    def ending(self) -> tuple[str, JSONObject, Ending | None]:
+        """Return its status, what it ended with, and why it failed."""
+        ending = {name: self._state[name] for name in ("result", "error") if name in self._state}
+        return str(self._state["status"]), ending, self.failure
+
     def questions(self) -> dict[str, JSONObject]:
         """Return what it asks and nobody has answered here."""
         asked = cast("dict[str, JSONObject]", self._state.get("inputRequests") or {})

@@ -43,6 +43,7 @@ class SharedTasks:
         self._watched: Counter[RemoteTask] = Counter()
         self._watching: asyncio.Task[None] | None = None
         self._writing: set[Future[bool]] = set()
+        self._overruling: set[asyncio.Task[None]] = set()
         self._said: list[Future[int] | Future[bool]] = []
         node.on(_TASK, self._hear)
 
@@ -75,7 +76,19 @@ class SharedTasks:
         self._writing.discard(saved)
         self._node.wake()
         if saved.exception() is None and not saved.result():
-            task.overrule("cancelled")  # a different node has cancelled it before it ended here
+            overruling = asyncio.get_running_loop().create_task(self._overrule(task))
+            self._overruling.add(overruling)
+            overruling.add_done_callback(self._overruling.discard)
+
+    async def _overrule(self, task: Task) -> None:
+        """Take over how a task of this node has ended: others cancelled it, or took this node for gone."""
+        try:
+            found = await self._rows.find([task.id])
+        except StoreError:
+            return  # then this node goes on to say what it came to here
+        for stored in found:
+            ended = RemoteTask(stored, self, self._clock.now)
+            task.overrule(*ended.ending())
 
     async def fetch(self, ids: Sequence[str], bound: str) -> list[Task]:
         """Return those of these tasks that other nodes run for a caller."""
