@@ -126,6 +126,25 @@ def test_what_could_not_be_read_is_read_again_though_nothing_else_is_written(
     run(main())
 
 
+def test_what_a_node_was_sent_that_is_gone_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portbook.mcp.node._PRUNED_EVERY_S", 0.0)
+
+    async def main() -> None:
+        async with node_at(tmp_path / "db") as node:
+            store = Store(tmp_path / "db")
+            await node.tell(DraftMail("answer", "a secret", node="0" * 16), DraftMail(CHANGE, "for all"))
+
+            def bodies() -> list[object]:
+                return store.read(lambda it: [row[0] for row in it.execute("SELECT body FROM mail")], [])
+
+            await until(lambda: bodies() == ["for all"])
+            store.close()
+
+    run(main())
+
+
 def test_a_node_knows_which_others_live(tmp_path: Path) -> None:
     async def main() -> None:
         async with node_at(tmp_path / "db") as one:

@@ -82,7 +82,7 @@ class Node:
         self._warn = warn
         self._has_warned = False
         self._handlers: dict[str, list[Handle]] = {}
-        self._pruners: list[Prune] = [mailbox.prune]
+        self._pruners: list[Prune] = [self._prune_mail]
         self._recent: deque[Mail] = deque(maxlen=_RECENT)
         self._recent_after = 0
         self.store_bell = Bell()
@@ -204,6 +204,14 @@ class Node:
                 await handle(mail)
             except Exception as error:  # noqa: BLE001 - one message must not keep the next ones away
                 self._warn(f"a message of a different process could not be used: {type(error).__name__}")
+
+    async def _prune_mail(self) -> None:
+        """Delete old messages, and what nodes were sent that are gone: nobody takes that."""
+        last = await self._mailbox.last()
+        for node in await self._mailbox.nodes():
+            if not await self.lives(node):
+                self._mailbox.take(node, last)
+        await self._mailbox.prune()
 
     async def _prune(self) -> None:
         now = time.monotonic()

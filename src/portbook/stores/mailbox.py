@@ -109,6 +109,19 @@ class Mailbox:
             lambda connection: connection.execute("DELETE FROM mail WHERE node = ? AND sequence <= ?", row)
         )
 
+    async def nodes(self) -> set[str]:
+        """Return the nodes that have not taken all that they were sent.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+
+        def find(connection: Connection) -> set[str]:
+            found = connection.execute("SELECT DISTINCT node FROM mail WHERE node <> ?", (ALL_NODES,))
+            return {str(each[0]) for each in found}
+
+        nothing: set[str] = set()
+        return await self._store.fetch(find, nothing)
+
     async def prune(self) -> None:
         """Delete old messages, and those beyond the limits, which streams do not share with all else.
 
