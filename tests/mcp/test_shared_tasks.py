@@ -13,7 +13,7 @@ from portbook.clock import SystemClock
 from portbook.errors import Reason
 from portbook.mcp.node import Node
 from portbook.mcp.node_lease import NodeLease
-from portbook.mcp.remote_task import lost_task
+from portbook.mcp.remote_task import RemoteTask, lost_task
 from portbook.mcp.shared_tasks import SharedTasks
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.stores.mailbox import Mailbox
@@ -124,5 +124,33 @@ def test_a_task_that_was_taken_for_lost_is_lost_at_its_own_node_too(tmp_path: Pa
             assert task.failure.reason is Reason.OUTCOME_UNKNOWN
             assert "result" not in task.state()
             store.close()
+
+    run(main())
+
+
+def test_a_list_reads_no_results_and_they_are_there_when_asked_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with board_at(tmp_path / "db") as (board, own), board_at(tmp_path / "db") as (there, other):
+            task = board.make("caller")
+            await own.publish(task)
+            task.say("m" * 10_000)  # too long for a list
+            await own.flush()
+            [shown] = await other.fetch_all("caller")
+            assert "statusMessage" not in shown.state()
+            del shown
+            task.end("completed", {"result": {"text": "x" * 300_000}})
+            await own.flush()
+            listed = await other.fetch_all("caller")
+            [shown] = there.of("caller")
+            assert isinstance(shown, RemoteTask)
+            assert len(shown.stored.state) < 1000
+            assert shown.state()["status"] == "completed"
+            assert "result" not in shown.state()
+            assert there.find(task.id, "caller") is None  # it was not fetched as a whole
+            fetched = await other.fetch([task.id], "caller")
+            assert fetched == listed
+            assert there.read(task.id, "caller") == task.state()
+            assert await other.fetch_all("caller") == fetched
+            assert there.read(task.id, "caller") == task.state()  # a list takes nothing from it
 
     run(main())

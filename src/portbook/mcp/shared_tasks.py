@@ -97,7 +97,7 @@ class SharedTasks:
         return [self._show(each) for each in found if each.bound == bound]
 
     async def fetch_all(self, bound: str) -> list[Task]:
-        """Return all tasks that other nodes run for a caller."""
+        """Return all tasks that other nodes run for a caller, without their results."""
         try:
             found = await self._rows.of(bound)
         except StoreError:
@@ -105,8 +105,9 @@ class SharedTasks:
         return [self._show(await self._settled(each)) for each in found if self._is_remote(each)]
 
     def find(self, task_id: str) -> Task | None:
-        """Return a task that was fetched."""
-        return self._remote.get(task_id)
+        """Return a task that was fetched by its id."""
+        task = self._remote.get(task_id)
+        return None if task is None or task.stored.is_outline else task
 
     def of(self, bound: str) -> list[Task]:
         """Return those tasks of a caller that were fetched."""
@@ -205,7 +206,7 @@ class SharedTasks:
         task = self._remote.get(stored.id)
         if task is None:
             task = self._remote[stored.id] = RemoteTask(stored, self, self._clock.now)
-        else:
+        elif not stored.is_outline:  # one that somebody waits for is renewed as a whole
             task.renew(stored)
         return task
 
