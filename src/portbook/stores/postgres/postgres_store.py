@@ -22,7 +22,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.postgres.bounded_connection import BoundedConnection
 from portbook.stores.postgres.change_listener import ChangeListener
 from portbook.stores.postgres.database_errors import database_problem, place_of_database
-from portbook.stores.postgres.database_tables import migrate_database, version_of_database
+from portbook.stores.postgres.database_tables import key_of_database, migrate_database, version_of_database
 from portbook.stores.postgres.database_writer import DatabaseWriter
 from portbook.stores.postgres.lease_owner import LeaseOwner
 from portbook.stores.store_port import Version
@@ -30,8 +30,6 @@ from portbook.stores.store_port import Version
 __all__ = ["PostgresStore"]
 
 T = TypeVar("T")
-
-_KEY: Final = "SELECT value FROM secret WHERE name = 'hmac'"
 
 # Reads at once, each on a connection of its own.
 _READERS: Final = 4
@@ -241,7 +239,7 @@ class PostgresStore:
         try:
             migrate_database(connection, self.place, self._draw)
             if not self._key:
-                self._key = bytes(connection.execute(_KEY).get)
+                self._key = key_of_database(connection, self.place)
         except BaseException:
             connection.close()
             raise
