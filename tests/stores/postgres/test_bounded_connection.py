@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import psycopg
@@ -54,3 +55,10 @@ def test_a_server_that_takes_everything_and_says_nothing_is_given_up(
     assert time.monotonic() - began < 60
     assert connection.is_lost
     proxy.close()
+
+
+def test_a_server_that_can_only_be_read_is_not_connected_to(postgres_schema: str) -> None:
+    url = re.sub(r"options=", "options=-cdefault_transaction_read_only%3Don%20", postgres_schema)
+    with pytest.raises(psycopg.OperationalError, match="read-only"):
+        BoundedConnection(url)
+    BoundedConnection(f"{url}&target_session_attrs=any").close()  # where an address says so

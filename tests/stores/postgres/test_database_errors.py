@@ -72,6 +72,7 @@ def test_an_encoded_password_is_known_as_the_server_sees_it() -> None:
             "password or the role is wrong",
         ),
         (psycopg.OperationalError('database "canary" does not exist'), "no such database or role"),
+        (psycopg.OperationalError("canary: session is read-only"), "name the primary server"),
         (psycopg.OperationalError("canary"), "cannot be reached"),
     ],
 )

@@ -62,3 +62,18 @@ def test_tables_one_version_ahead_are_used_and_those_beyond_refused(postgres_sch
         refused.read(lambda _: None, None)
     for each in (store, ahead, refused):
         each.close()
+
+
+@pytest.mark.parametrize("table", ["portbook_tables", "secret"])
+def test_tables_that_were_emptied_are_told(postgres_schema: str, table: str) -> None:
+    store = PostgresStore(postgres_schema)
+    assert store.key
+    store.close()
+    with psycopg.connect(postgres_schema, autocommit=True) as database:
+        database.execute(f"DELETE FROM {table}".encode())
+    emptied = PostgresStore(postgres_schema)
+    with pytest.raises(StoreError, match="its tables are not whole"):
+        emptied.read(lambda _: None, None)
+    with pytest.raises(StoreError, match="its tables are not whole"):
+        emptied.submit(lambda _: None).result()
+    emptied.close()

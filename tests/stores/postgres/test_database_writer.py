@@ -209,6 +209,33 @@ def test_what_another_process_holds_is_not_waited_for_for_ever(
         other.rollback()
 
 
+def test_jobs_that_wait_for_one_lock_do_not_wait_one_after_the_other(
+    store: PostgresStore, postgres_schema: str
+) -> None:
+    store.submit(put("a")).result()
+    waits: list[str] = []
+
+    def update(connection: Connection) -> None:
+        waits.append(str(connection.execute("SELECT current_setting('lock_timeout')").get))
+        connection.execute("UPDATE rate_bucket SET full_at = 2")
+
+    going = threading.Event()
+    store.submit(lambda _: going.wait(60))
+    jobs = [store.submit(update) for _ in range(4)]
+    unrelated = store.submit(put("b"))
+    with psycopg.connect(postgres_schema) as other:
+        other.execute("UPDATE rate_bucket SET full_at = 1")
+        going.set()
+        for job in jobs:
+            with pytest.raises(StoreError, match="locked by a different process for too long"):
+                job.result()
+        assert unrelated.result() == "b"
+        other.rollback()
+    assert waits == ["3s", "20ms", "20ms", "20ms"]
+    store.submit(update).result()
+    assert waits[-1] == "3s"
+
+
 def test_processes_that_wait_for_each_other_both_come_to_their_end(
     store: PostgresStore, postgres_schema: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from portbook.access.lease import LeaseTerms
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.observations import Observation, ObservationStore
@@ -100,3 +101,24 @@ def test_sessions_servers_and_observations_are_kept(store: PostgresStore) -> Non
     clock.advance(1)
     observations.remember("files", {"tools": []}).result()
     assert observations.of("files") == Observation({"tools": []}, seen_at)
+
+
+def test_a_lease_is_renewed_while_other_work_waits(postgres_schema: str) -> None:
+    terms = LeaseTerms(length_s=600.0, renew_s=0.01, margin_s=100.0)
+    store = PostgresStore(postgres_schema, lease_terms=terms)
+    owner = store.owner(lambda: f"owner-{time.monotonic_ns()}")
+    since = owner.hold()
+    owner.confirm(store.submit(owner.claim).result(), since)
+
+    def until_when(connection: Connection) -> int:
+        return int(connection.execute("SELECT max(expires_at) FROM lease").get)
+
+    with psycopg.connect(postgres_schema) as other:
+        other.execute("LOCK TABLE ticket IN ACCESS EXCLUSIVE MODE")
+        waiting = store.submit(lambda connection: connection.execute("SELECT count(*) FROM ticket").get)
+        before, deadline = store.read(until_when, 0), time.monotonic() + 60
+        while store.read(until_when, 0) == before:
+            assert time.monotonic() < deadline
+        other.rollback()
+    assert waiting.result() == 0
+    store.close()

@@ -44,6 +44,8 @@ _DEFAULTS: Final[Mapping[str, str | int]] = {
     "keepalives_interval": 2,
     "keepalives_count": 3,
     "tcp_user_timeout": 6000,
+    # Of several servers the primary: one that only follows may not know of a key that was revoked.
+    "target_session_attrs": "read-write",
     "application_name": "portbook",
     "client_encoding": "utf8",
 }

@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 _ENCODE: Final = "percent-encode the password: write %2F for / and %40 for @"
+_READ_ONLY: Final = "can only be read; name the primary server"
 _AWAY: Final = "cannot be reached; check that PostgreSQL runs, its address and its firewall"
 
 # The answers to COMMIT that say that it was not done: violated constraints and conflicts with others, a
@@ -33,7 +34,7 @@ _SENTENCES: Final[tuple[tuple[type[psycopg.Error], str], ...]] = (
     (errors.LockNotAvailable, "locked by a different process for too long; retry"),
     (errors.DeadlockDetected, "locked by a different process for too long; retry"),
     (errors.QueryCanceled, "took too long to answer; retry"),
-    (errors.ReadOnlySqlTransaction, "can only be read; name the primary server"),
+    (errors.ReadOnlySqlTransaction, _READ_ONLY),
     (errors.InsufficientPrivilege, "the role lacks a privilege; have its owner run `portbook store migrate`"),
     (errors.InvalidPassword, "the password or the role is wrong"),
     (errors.InvalidAuthorizationSpecification, "the password or the role is wrong"),
@@ -114,6 +115,8 @@ def _sentence_of(error: psycopg.Error) -> str:
     said = str(error)
     if "authentication failed" in said or "no password supplied" in said:
         return "the password or the role is wrong"
+    if "read-only" in said:
+        return _READ_ONLY
     if "does not exist" in said:
         return "there is no such database or role"
     return _AWAY

@@ -9,16 +9,25 @@ from portbook.stores.errors import StoreError
 from portbook.stores.migrations import HMAC_KEY_BYTES, STEPS, TABLES_VERSION, is_usable, newer
 from portbook.stores.postgres.bounded_connection import BoundedConnection
 
-__all__ = ["migrate_database", "version_of_database"]
+__all__ = ["key_of_database", "migrate_database", "version_of_database"]
 
 # Any number that no other program uses for its locks: "portbook" as bytes.
 _LOCK: Final = int.from_bytes(b"portbook", "big")
 
+_EMPTY: Final = "its tables are not whole; restore them from a backup, or name a different database"
 _VERSION: Final = "CREATE TABLE portbook_tables (version INTEGER NOT NULL)"
 # Not to_regclass: within a transaction it goes on saying that there is none.
 _IS_THERE: Final = (
     "SELECT 1 FROM pg_class WHERE relname = 'portbook_tables' AND relkind = 'r' AND pg_table_is_visible(oid)"
 )
+
+
+def key_of_database(connection: BoundedConnection, place: str) -> bytes:
+    """Return the store's own key. Raises `StoreError` where there is none."""
+    key = connection.execute("SELECT value FROM secret WHERE name = 'hmac'").get
+    if key is None:
+        raise StoreError(f"{place}: {_EMPTY}")
+    return bytes(key)
 
 
 def version_of_database(connection: BoundedConnection, place: str) -> int:
@@ -28,7 +37,9 @@ def version_of_database(connection: BoundedConnection, place: str) -> int:
     """
     if connection.execute(_IS_THERE).get is None:
         return 0
-    version = int(connection.execute("SELECT version FROM portbook_tables").get)
+    version = connection.execute("SELECT version FROM portbook_tables").get
+    if not isinstance(version, int):
+        raise StoreError(f"{place}: {_EMPTY}")
     if not is_usable(version):
         raise newer(place, version)
     return version

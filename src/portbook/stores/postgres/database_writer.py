@@ -40,6 +40,9 @@ _LOCKS: Final = (
     b"FROM unnest(%s::text[]) AS name ORDER BY k) AS locks"
 )
 
+# For the rest of a transaction in which a job has waited for too long.
+_HURRY: Final = b"SET LOCAL lock_timeout = '20ms'"
+
 # How long to ask what became of a transaction, and how often.
 _RESOLVE_S: Final = 15.0
 _RESOLVE_PAUSE_S: Final = 0.2
@@ -149,6 +152,8 @@ class DatabaseWriter:
                 if is_connection_lost(error) or isinstance(error, errors.DeadlockDetected):
                     raise  # it was not the job's fault
                 connection.plain(b"ROLLBACK TO SAVEPOINT job; RELEASE SAVEPOINT job")
+                if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
+                    connection.plain(_HURRY)  # those that wait together do not wait one after the other
                 endings.append((None, database_problem(self._place, error)))
             else:
                 connection.plain(b"RELEASE SAVEPOINT job")

@@ -54,11 +54,18 @@ class LeaseOwner:
         terms: LeaseTerms,
         submit: Callable[[Callable[[Connection], bool]], Future[bool]],
         tick: Callable[[], float] = _tick,
+        *,
+        renew: Callable[[Callable[[Connection], bool]], Future[bool]] | None = None,
     ) -> None:
-        """Own calls under names that `draw_name` returns; `submit` writes a renewal."""
+        """Own calls under names that `draw_name` returns.
+
+        `submit` writes after all that was submitted before; `renew` writes a renewal, which must not wait for
+        other work.
+        """
         self._draw_name = draw_name
         self._terms = terms
         self._submit = submit
+        self._submit_renewal = renew or submit
         self._tick = tick
         self._name = draw_name()
         self._abandoned: dict[str, Callable[[], bool]] = {}
@@ -135,7 +142,7 @@ class LeaseOwner:
     def _renew_one(self, name: str) -> None:
         since = self._tick()
         with contextlib.suppress(StoreError):
-            job = self._submit(lambda connection: self.keeps(connection, name))
+            job = self._submit_renewal(lambda connection: self.keeps(connection, name))
             if job.result() and name == self._name:
                 self.confirm(name, since)
 

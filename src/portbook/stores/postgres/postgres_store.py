@@ -22,7 +22,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.postgres.bounded_connection import BoundedConnection
 from portbook.stores.postgres.change_listener import ChangeListener
 from portbook.stores.postgres.database_errors import database_problem, place_of_database
-from portbook.stores.postgres.database_tables import migrate_database, version_of_database
+from portbook.stores.postgres.database_tables import key_of_database, migrate_database, version_of_database
 from portbook.stores.postgres.database_writer import DatabaseWriter
 from portbook.stores.postgres.lease_owner import LeaseOwner
 from portbook.stores.store_port import Version
@@ -30,8 +30,6 @@ from portbook.stores.store_port import Version
 __all__ = ["PostgresStore"]
 
 T = TypeVar("T")
-
-_KEY: Final = "SELECT value FROM secret WHERE name = 'hmac'"
 
 # Reads at once, each on a connection of its own.
 _READERS: Final = 4
@@ -75,6 +73,8 @@ class PostgresStore:
         self._owners: list[LeaseOwner] = []
         name = os.urandom(8).hex()
         self._writer: DatabaseWriter | None = None
+        self._renewer: DatabaseWriter | None = None
+        """Writes the renewals of leases alone: a job that waits for a lock must not cost a lease."""
         self._make_writer = lambda: DatabaseWriter(lambda: self._connected(url), self.place, name)
         self._listener = ChangeListener(lambda: self._connected(direct_url or url), self.place, name)
 
@@ -153,7 +153,7 @@ class PostgresStore:
 
     def owner(self, draw_name: Callable[[], str]) -> LeaseOwner:
         """Return this process as an owner of calls, which the others know by a lease."""
-        owner = LeaseOwner(draw_name, self._lease_terms, self.submit)
+        owner = LeaseOwner(draw_name, self._lease_terms, self.submit, renew=self._submit_renewal)
         self._owners.append(owner)
         return owner
 
@@ -173,11 +173,19 @@ class PostgresStore:
             owner.end()
         with self._state:
             self._is_closed = True
-        if self._writer is not None:
-            self._writer.close()
+        for writer in (self._writer, self._renewer):
+            if writer is not None:
+                writer.close()
         self._listener.close()
         self._threads.shutdown()
         self._forget_idle()
+
+    def _submit_renewal(self, work: Callable[[Connection], bool]) -> Future[bool]:
+        with self._state:
+            self._require_open()
+            if self._renewer is None:
+                self._renewer = self._make_writer()
+            return self._renewer.submit(work, None)
 
     def _read_with(self, connection: BoundedConnection, query: Callable[[Connection], T]) -> T:
         try:
@@ -231,7 +239,7 @@ class PostgresStore:
         try:
             migrate_database(connection, self.place, self._draw)
             if not self._key:
-                self._key = bytes(connection.execute(_KEY).get)
+                self._key = key_of_database(connection, self.place)
         except BaseException:
             connection.close()
             raise
