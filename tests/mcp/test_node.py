@@ -13,6 +13,7 @@ import pytest
 from portbook.clock import SystemClock
 from portbook.mcp.node import CHANGE, Bell, Node
 from portbook.mcp.node_lease import NodeLease
+from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail, Mailbox
 from portbook.stores.sqlite import Store
 from support.mcp_http_client import run
@@ -93,6 +94,53 @@ def test_what_all_were_told_is_read_again_from_memory_and_before_that_from_the_s
             for after in range(6):
                 told = await node.told_all(after)
                 assert [mail.sequence for mail in told] == list(range(after + 1, 6))
+
+    run(main())
+
+
+def test_what_could_not_be_read_is_read_again_though_nothing_else_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portbook.mcp.node._LOOK_S", 0.01)
+
+    async def main() -> None:
+        async with node_at(tmp_path / "db") as node:
+            taken: list[str] = []
+            failures = [StoreError("away"), StoreError("away")]
+            after = Mailbox.after
+
+            async def take(mail: Mail) -> None:
+                taken.append(mail.body)
+
+            async def failing(mailbox: Mailbox, sequence: int, name: str | None) -> list[Mail]:
+                if failures:
+                    raise failures.pop()
+                return await after(mailbox, sequence, name)
+
+            node.on("word", take)
+            monkeypatch.setattr(Mailbox, "after", failing)
+            await node.tell(DraftMail("word", "once"))
+            await until(lambda: taken == ["once"])
+            assert not failures
+
+    run(main())
+
+
+def test_what_a_node_was_sent_that_is_gone_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portbook.mcp.node._PRUNED_EVERY_S", 0.0)
+
+    async def main() -> None:
+        async with node_at(tmp_path / "db") as node:
+            store = Store(tmp_path / "db")
+            await node.tell(DraftMail("answer", "a secret", node="0" * 16), DraftMail(CHANGE, "for all"))
+
+            def bodies() -> list[object]:
+                return store.read(lambda it: [row[0] for row in it.execute("SELECT body FROM mail")], [])
+
+            await until(lambda: bodies() == ["for all"])
+            store.close()
 
     run(main())
 

@@ -11,6 +11,7 @@ from portbook.mcp.node import Node
 from portbook.mcp.session_relay import SessionRelay
 from portbook.model import JSON
 from portbook.stores.errors import StoreError
+from portbook.stores.mailbox import DraftMail
 from support.mcp_http_client import run
 
 HERE, THERE = "0" * 16, "a" * 16
@@ -42,5 +43,26 @@ def test_an_answer_is_refused_where_the_store_is_away() -> None:
 
     async def main() -> None:
         assert not await relay(lives=away).answer(THERE, {"id": "x", "result": {}})
+
+    run(main())
+
+
+def test_a_client_says_only_so_much_to_other_nodes() -> None:
+    told: list[DraftMail] = []
+    now = [0.0]
+    node = SimpleNamespace(name=HERE, post=told.append)
+    session = SessionRelay(cast("Node", node), "digest", lambda: now[0])
+    assert [session.cancel(str(number)) for number in range(100)] == [True] * 64 + [False] * 36
+    assert len(told) == 64
+    now[0] += 1
+    assert [session.cancel(str(number)) for number in range(9)] == [True] * 4 + [False] * 5
+
+
+def test_an_answer_beyond_that_is_not_handed_over() -> None:
+    async def main() -> None:
+        session = relay()
+        while session._may_tell():  # pyright: ignore[reportPrivateUsage]
+            pass
+        assert not await session.answer(THERE, {"id": "x", "result": {}})
 
     run(main())

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from portbook.clock import SystemClock
+from portbook.errors import Reason
 from portbook.mcp.node import Node
 from portbook.mcp.node_lease import NodeLease
+from portbook.mcp.remote_task import RemoteTask, lost_task
 from portbook.mcp.shared_tasks import SharedTasks
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.stores.mailbox import Mailbox
@@ -99,5 +101,56 @@ def test_a_task_of_a_node_that_is_gone_is_lost_for_all(tmp_path: Path) -> None:
             assert [await seen(each, task) for each in (one, two)] == ["failed"] * 2
             [first], [second] = await one.fetch([task.id], "caller"), await two.fetch([task.id], "caller")
             assert first.state() == second.state()
+
+    run(main())
+
+
+def test_a_task_that_was_taken_for_lost_is_lost_at_its_own_node_too(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with board_at(tmp_path / "db") as (board, own), board_at(tmp_path / "db") as (_, other):
+            task = board.make("caller")
+            await own.publish(task)
+            store = Store(tmp_path / "db")
+            rows = TaskRows(store, SystemClock())
+            [stored] = await rows.find([task.id])
+            await asyncio.wrap_future(rows.save(lost_task(stored, SystemClock().now())))
+            task.end("completed", {"result": {}})
+            async with asyncio.timeout(30):
+                while task.state()["status"] != "failed":
+                    await asyncio.sleep(0.005)
+            [seen_there] = await other.fetch([task.id], "caller")
+            assert task.state()["error"] == seen_there.state()["error"]
+            assert task.failure is not None
+            assert task.failure.reason is Reason.OUTCOME_UNKNOWN
+            assert "result" not in task.state()
+            store.close()
+
+    run(main())
+
+
+def test_a_list_reads_no_results_and_they_are_there_when_asked_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with board_at(tmp_path / "db") as (board, own), board_at(tmp_path / "db") as (there, other):
+            task = board.make("caller")
+            await own.publish(task)
+            task.say("m" * 10_000)  # too long for a list
+            await own.flush()
+            [shown] = await other.fetch_all("caller")
+            assert "statusMessage" not in shown.state()
+            del shown
+            task.end("completed", {"result": {"text": "x" * 300_000}})
+            await own.flush()
+            listed = await other.fetch_all("caller")
+            [shown] = there.of("caller")
+            assert isinstance(shown, RemoteTask)
+            assert len(shown.stored.state) < 1000
+            assert shown.state()["status"] == "completed"
+            assert "result" not in shown.state()
+            assert there.find(task.id, "caller") is None  # it was not fetched as a whole
+            fetched = await other.fetch([task.id], "caller")
+            assert fetched == listed
+            assert there.read(task.id, "caller") == task.state()
+            assert await other.fetch_all("caller") == fetched
+            assert there.read(task.id, "caller") == task.state()  # a list takes nothing from it
 
     run(main())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.stores.mailbox import DraftMail, Mailbox
+from portbook.stores.mailbox import CHANGE, NOTICE, DraftMail, Mailbox
 from portbook.stores.sqlite import Store
 from portbook.testing.fixed_time import FixedClock
 
@@ -59,3 +59,22 @@ def test_the_newest_messages_are_kept_and_no_more(mailbox: Mailbox, monkeypatch:
     mailbox.post(*(DraftMail(str(number)) for number in range(5))).result()
     asyncio.run(mailbox.prune())
     assert kinds(mailbox, 0, None) == [(4, "3"), (5, "4")]
+
+
+def test_what_nodes_say_in_passing_drives_nothing_out_that_streams_are_made_of(
+    mailbox: Mailbox, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portbook.stores.mailbox._MAX_KEPT", 2)
+    mailbox.post(DraftMail(NOTICE), *(DraftMail("cancel") for _ in range(5))).result()
+    asyncio.run(mailbox.prune())
+    assert kinds(mailbox, 0, None) == [(1, NOTICE), (5, "cancel"), (6, "cancel")]
+    clock.advance(61)
+    asyncio.run(mailbox.prune())
+    assert kinds(mailbox, 0, None) == [(1, NOTICE)]
+
+
+def test_large_messages_go_before_small_ones_would(mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("portbook.stores.mailbox._MAX_CHARACTERS", 250)
+    mailbox.post(*(DraftMail(CHANGE, "x" * 100) for _ in range(4)), DraftMail("other", "x" * 300)).result()
+    asyncio.run(mailbox.prune())
+    assert kinds(mailbox, 0, None) == [(3, CHANGE), (4, CHANGE)]

@@ -31,13 +31,13 @@ def test_a_session_is_kept_for_others_to_find_and_only_by_its_digest(tmp_path: P
         assert sessions.load("secret") is None
         assert not path.exists()
         await sessions.begin("secret", "bound", {"revision": "2025-11-25"})
-        await sessions.save("secret", {"revision": "2025-06-18"})
+        await sessions.save("secret", lambda _: {"revision": "2025-06-18"})
         other = Store(path)
         found = SessionStore(other, SystemClock()).load("secret")
         assert found == KeptSession("bound", {"revision": "2025-06-18"})
         await sessions.forget("secret")
         assert SessionStore(other, SystemClock()).load("secret") is None
-        await sessions.save("secret", {})
+        await sessions.save("secret", lambda _: {})
         assert sessions.load("secret") is None  # what was ended stays so
         await sessions.begin("secret", "bound", {})
         store.close()
@@ -58,7 +58,7 @@ def test_a_session_is_over_a_week_after_it_was_last_in_use(tmp_path: Path) -> No
         await sessions.begin("unused", "bound", {})
         clock.today = "2026-01-07T00:00:00.000Z"
         sessions.touch("used")
-        await sessions.save("another", {})  # written after it
+        await sessions.save("another", lambda _: {})  # written after it
         clock.today = "2026-01-09T00:00:00.000Z"
         assert sessions.load("used") is not None
         assert sessions.load("unused") is None

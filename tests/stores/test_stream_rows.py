@@ -124,3 +124,25 @@ def test_old_streams_are_deleted_but_not_those_that_still_run(
         assert await rows.after(digest_of("live"), OWN_STREAM, 0) is None
 
     asyncio.run(main())
+
+
+def test_streams_that_run_long_keep_no_ended_one_from_being_deleted(
+    rows: StreamRows, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portbook.stores.stream_rows._PRUNED_AT_ONCE", 1)
+
+    async def main() -> None:
+        for name, node in (("x.0", "alive"), ("x.1", "alive"), ("x.2", "gone")):
+            await rows.begin("s", name, node, "1")
+            clock.advance(1)
+        await rows.change([change(1, ends=True)])
+        clock.advance(1000)
+        for _ in range(2):
+            await rows.prune(["gone", "gone long ago"])
+        assert [await rows.after("s", name, 0) is not None for name in ("x.0", "x.1", "x.2")] == [
+            True,
+            False,
+            False,
+        ]
+
+    asyncio.run(main())

@@ -145,9 +145,11 @@ class McpConnection:
         self._subscriptions.move_to(parts)
         self._find_methods()
 
-    def settle(self, answer: JSONObject) -> bool:
-        """Accept an answer that the client gave to a different node; return whether its question is open."""
-        return self._client_requests.settle(answer)
+    async def settle(self, answer: JSONObject) -> None:
+        """Accept an answer that the client gave to a different node; record one that answers nothing."""
+        if not self._client_requests.settle(answer):
+            arrival = replace(self._arrival, traceparent=None)
+            await self._ignore(answer, read_id(answer, json_bytes(answer)), arrival, self._link)
 
     def cancel(self, key: Key) -> bool:
         """Cancel a request that this node runs; return whether it does."""
@@ -231,10 +233,16 @@ class McpConnection:
     async def _hand_over(
         self, asker: str, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
     ) -> Answer:
-        """Hand an answer to the node that asked; where that is gone, record that it answers nothing."""
+        """Hand an answer to the node that asked; record one that cannot be handed over."""
         assert self._relay is not None
         if await self._relay.answer(asker, message):
             return await _nothing()
+        return await self._ignore(message, identifier, arrival, link)
+
+    async def _ignore(
+        self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
+    ) -> Answer:
+        """Record that a response answers nothing."""
         exchange = self._official.read(message, None, None, None, identifier, arrival, link, 0)
         return await take_notification(self._pipeline, exchange, message, self.session, self._cancel_any)
 

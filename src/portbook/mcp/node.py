@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
 from portbook.stores.errors import StoreError
-from portbook.stores.mailbox import ALL_NODES, DraftMail, Mail, Mailbox
+from portbook.stores.mailbox import ALL_NODES, CHANGE, NOTICE, DraftMail, Mail, Mailbox
 from portbook.stores.wait_for_change import StoreWatch
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from portbook.stores.store_port import Version
 
 __all__ = ["CHANGE", "NOTICE", "Bell", "Node"]
-
-# What sessions' own streams are made of: a list or a resource has changed, and a message to one session.
-CHANGE: Final = "change"
-NOTICE: Final = "notice"
 
 # The messages to all that are kept in memory; a stream that resumes before them reads the store.
 _RECENT: Final = 1000
@@ -86,7 +82,7 @@ class Node:
         self._warn = warn
         self._has_warned = False
         self._handlers: dict[str, list[Handle]] = {}
-        self._pruners: list[Prune] = [mailbox.prune]
+        self._pruners: list[Prune] = [self._prune_mail]
         self._recent: deque[Mail] = deque(maxlen=_RECENT)
         self._recent_after = 0
         self.store_bell = Bell()
@@ -178,11 +174,11 @@ class Node:
                 version = self._version()
                 if is_first:
                     self.at = self._recent_after = await self._mailbox.last()
+                    is_first = False
                 if version != seen:
-                    seen = version
                     await self._take_new()
+                    seen = version  # not before: what could not be read is read again
                     self.store_bell.ring()
-                is_first = False
                 await self._prune()
             except StoreError as error:
                 self._complain(error)
@@ -190,7 +186,6 @@ class Node:
             await self._watch.since(seen, _LOOK_S)
 
     async def _take_new(self) -> None:
-        before = self.at
         while mails := await self._mailbox.after(self.at, self.name):
             for mail in mails:
                 await self._handle(mail)
@@ -199,10 +194,9 @@ class Node:
                     if len(self._recent) == _RECENT:
                         self._recent_after = self._recent[0].sequence
                     self._recent.append(mail)
+            self.mail_bell.ring()
             if any(mail.node != ALL_NODES for mail in mails):
                 self._mailbox.take(self.name, self.at)
-        if self.at != before:
-            self.mail_bell.ring()
 
     async def _handle(self, mail: Mail) -> None:
         for handle in self._handlers.get(mail.kind, ()):
@@ -210,6 +204,14 @@ class Node:
                 await handle(mail)
             except Exception as error:  # noqa: BLE001 - one message must not keep the next ones away
                 self._warn(f"a message of a different process could not be used: {type(error).__name__}")
+
+    async def _prune_mail(self) -> None:
+        """Delete old messages, and what nodes were sent that are gone: nobody takes that."""
+        last = await self._mailbox.last()
+        for node in await self._mailbox.nodes():
+            if not await self.lives(node):
+                self._mailbox.take(node, last)
+        await self._mailbox.prune()
 
     async def _prune(self) -> None:
         now = time.monotonic()

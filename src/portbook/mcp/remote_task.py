@@ -12,11 +12,14 @@ from portbook.canonical import json_bytes
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.mcp.task_board import Task
 from portbook.model import JSON, JSONObject
-from portbook.stores.task_rows import StoredTask
+from portbook.stores.task_rows import MAX_OUTLINE, StoredTask
 from portbook.wire.jsonrpc import generic_error
 from portbook.wire.parsing import parse
 
 __all__ = ["RemoteTask", "TaskPost", "lost_task", "stored_text"]
+
+# What a list does not show of a task.
+_NOT_LISTED: Final = ("result", "error", "inputRequests")
 
 _OVER: Final = ("completed", "failed", "cancelled")
 
@@ -49,7 +52,7 @@ class RemoteTask(Task):
 
     def _show(self, stored: StoredTask) -> None:
         self.stored = stored
-        content = cast("JSONObject", parse(stored.state.encode()))
+        content = _content_of(stored)
         self._state = cast("JSONObject", content["state"])
         self.failure = _ending_of(content.get("failure"))
         self.made_at = str(self._state["createdAt"])
@@ -57,7 +60,8 @@ class RemoteTask(Task):
 
     def renew(self, stored: StoredTask) -> None:
         """Take over what its node has stored since."""
-        if (stored.number, stored.is_over) != (self.stored.number, self.stored.is_over):
+        is_more = self.stored.is_outline and not stored.is_outline
+        if is_more or (stored.number, stored.is_over) != (self.stored.number, self.stored.is_over):
             self._show(stored)
             for watcher in tuple(self._watchers):
                 watcher()
@@ -75,6 +79,11 @@ class RemoteTask(Task):
     def state(self) -> JSONObject:
         """Return its state, as its caller sees it."""
         return self._state
+
+    def ending(self) -> tuple[str, JSONObject, Ending | None]:
+        """Return its status, what it ended with, and why it failed."""
+        ending = {name: self._state[name] for name in ("result", "error") if name in self._state}
+        return str(self._state["status"]), ending, self.failure
 
     def questions(self) -> dict[str, JSONObject]:
         """Return what it asks and nobody has answered here."""
@@ -115,7 +124,10 @@ class RemoteTask(Task):
 
 
 def stored_text(state: JSONObject, failure: Ending | None) -> str:
-    """Return the state of a task, and why it has failed, as the store has it."""
+    """Return the state of a task, and why it has failed, as the store has it.
+
+    Before one that is large stands a line without what it ended with or asks: lists read no more of it.
+    """
     content: JSONObject = {"state": state}
     if failure is not None:
         content["failure"] = {
@@ -126,7 +138,19 @@ def stored_text(state: JSONObject, failure: Ending | None) -> str:
             "happened": failure.happened,
             "is_retryable": failure.is_retryable,
         }
-    return json_bytes(content).decode()
+    whole = json_bytes(content).decode()
+    if len(whole) < MAX_OUTLINE:
+        return whole
+    outline: JSONObject = {name: value for name, value in state.items() if name not in _NOT_LISTED}
+    line = json_bytes({"state": outline}).decode()
+    if len(line) >= MAX_OUTLINE:
+        outline.pop("statusMessage", None)
+        line = json_bytes({"state": outline}).decode()
+    return f"{line}\n{whole}"
+
+
+def _content_of(stored: StoredTask) -> JSONObject:
+    return cast("JSONObject", parse(stored.state.rpartition("\n")[2].encode()))
 
 
 def _ending_of(stored: JSON) -> Ending | None:
@@ -146,7 +170,7 @@ def _ending_of(stored: JSON) -> Ending | None:
 def lost_task(stored: StoredTask, now: str) -> StoredTask:
     """Return how a task has ended whose node is gone: nobody knows its outcome."""
     lost = Failed(Reason.OUTCOME_UNKNOWN)
-    content = cast("JSONObject", parse(stored.state.encode()))
+    content = _content_of(stored)
     state = cast("JSONObject", content["state"])
     kept = {name: value for name, value in state.items() if name not in ("inputRequests", "statusMessage")}
     ended: JSONObject = {

@@ -16,16 +16,15 @@ _MAX_WATCHED_CHARACTERS: Final = 65_536
 def subscribe(session: Session, uri: str) -> bool:
     """Subscribe to a resource; return False where the limit is reached."""
     watched = session.watched
-    if uri in watched:
-        return True
-    if len(watched) >= _MAX_WATCHED or sum(map(len, watched)) > _MAX_WATCHED_CHARACTERS:
+    # One that is watched is noted again: a different process may have been asked to unsubscribe from it.
+    if uri not in watched and (
+        len(watched) >= _MAX_WATCHED or sum(map(len, watched)) > _MAX_WATCHED_CHARACTERS
+    ):
         return False
-    watched.add(uri)
-    session.changes += 1
+    session.watch(uri, is_watched=True)
     return True
 
 
 def unsubscribe(session: Session, uri: str) -> None:
     """Unsubscribe from a resource."""
-    session.watched.discard(uri)
-    session.changes += 1
+    session.watch(uri, is_watched=False)

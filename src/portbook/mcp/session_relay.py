@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -24,14 +25,20 @@ CANCEL: Final = "cancel"
 # The id of a question: the node that asks, and what only that node knows.
 _QUESTION: Final = re.compile(r"([0-9a-f]{16})\.[0-9a-f]{12}-[0-9]{1,9}", re.ASCII)
 
+# What a client can say to other nodes at once, and each second: more than it can have asked for, or be asked.
+_BURST: Final = 64.0
+_EACH_SECOND: Final = 4.0
+
 
 class SessionRelay:
     """The nodes, as the connection of one session sees them."""
 
-    def __init__(self, node: Node, session: str) -> None:
-        """Speak for the session with this digest."""
+    def __init__(self, node: Node, session: str, tick: Callable[[], float] = time.monotonic) -> None:
+        """Speak for the session with this digest; `tick` returns seconds."""
         self._node = node
         self.session = session
+        self._tick = tick
+        self._left, self._counted = _BURST, tick()
 
     def node(self) -> str:
         """Return the name of this node, with which the ids of its questions begin."""
@@ -44,7 +51,9 @@ class SessionRelay:
         return None if found is None or found[1] == self._node.name else found[1]
 
     async def answer(self, node: str, message: JSONObject) -> bool:
-        """Hand an answer to the node that asks; return False where that is gone."""
+        """Hand an answer to the node that asks; return False where that is gone, or this says too much."""
+        if not self._may_tell():
+            return False
         try:
             if not await self._node.lives(node):
                 return False
@@ -57,10 +66,22 @@ class SessionRelay:
         """Cancel a request that a different node may run; return whether they were told."""
         if isinstance(key, str) and len(key) > MAX_ID_BYTES:
             return False  # no request has such an id
+        if not self._may_tell():
+            return False
         try:
             self._node.post(DraftMail(CANCEL, json_bytes(key).decode(), self.session))
         except StoreError:
             return False
+        return True
+
+    def _may_tell(self) -> bool:
+        """Count a message of the client to other nodes; return False where it sends too many."""
+        now = self._tick()
+        self._left = min(_BURST, self._left + (now - self._counted) * _EACH_SECOND)
+        self._counted = now
+        if self._left < 1:
+            return False
+        self._left -= 1
         return True
 
     def emit(

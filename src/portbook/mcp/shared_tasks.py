@@ -43,6 +43,7 @@ class SharedTasks:
         self._watched: Counter[RemoteTask] = Counter()
         self._watching: asyncio.Task[None] | None = None
         self._writing: set[Future[bool]] = set()
+        self._overruling: set[asyncio.Task[None]] = set()
         self._said: list[Future[int] | Future[bool]] = []
         node.on(_TASK, self._hear)
 
@@ -75,7 +76,19 @@ class SharedTasks:
         self._writing.discard(saved)
         self._node.wake()
         if saved.exception() is None and not saved.result():
-            task.overrule("cancelled")  # a different node has cancelled it before it ended here
+            overruling = asyncio.get_running_loop().create_task(self._overrule(task))
+            self._overruling.add(overruling)
+            overruling.add_done_callback(self._overruling.discard)
+
+    async def _overrule(self, task: Task) -> None:
+        """Take over how a task of this node has ended: others cancelled it, or took this node for gone."""
+        try:
+            found = await self._rows.find([task.id])
+        except StoreError:
+            return  # then this node goes on to say what it came to here
+        for stored in found:
+            ended = RemoteTask(stored, self, self._clock.now)
+            task.overrule(*ended.ending())
 
     async def fetch(self, ids: Sequence[str], bound: str) -> list[Task]:
         """Return those of these tasks that other nodes run for a caller."""
@@ -84,7 +97,7 @@ class SharedTasks:
         return [self._show(each) for each in found if each.bound == bound]
 
     async def fetch_all(self, bound: str) -> list[Task]:
-        """Return all tasks that other nodes run for a caller."""
+        """Return all tasks that other nodes run for a caller, without their results."""
         try:
             found = await self._rows.of(bound)
         except StoreError:
@@ -92,8 +105,9 @@ class SharedTasks:
         return [self._show(await self._settled(each)) for each in found if self._is_remote(each)]
 
     def find(self, task_id: str) -> Task | None:
-        """Return a task that was fetched."""
-        return self._remote.get(task_id)
+        """Return a task that was fetched by its id."""
+        task = self._remote.get(task_id)
+        return None if task is None or task.stored.is_outline else task
 
     def of(self, bound: str) -> list[Task]:
         """Return those tasks of a caller that were fetched."""
@@ -192,7 +206,7 @@ class SharedTasks:
         task = self._remote.get(stored.id)
         if task is None:
             task = self._remote[stored.id] = RemoteTask(stored, self, self._clock.now)
-        else:
+        elif not stored.is_outline:  # one that somebody waits for is renewed as a whole
             task.renew(stored)
         return task
 

@@ -122,9 +122,9 @@ class Task:
             self._open.clear()
             self._change()
 
-    def overrule(self, status: str) -> None:
+    def overrule(self, status: str, ending: JSONObject, failure: Ending | None) -> None:
         """Set how it has ended for all nodes, whatever it came to here."""
-        self._status, self._ending, self.failure = status, {}, None
+        self._status, self._ending, self.failure = status, ending, failure
         self._open.clear()
 
     def say(self, message: str | None) -> None:

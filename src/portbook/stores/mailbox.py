@@ -1,8 +1,9 @@
 """`Mailbox`: what the processes that share a store tell each other.
 
-A message goes to one node, which deletes it when it has taken it, or to all of them; then it stays for a
-while, because a stream that is resumed reads it again. Numbers come from a row that every sender locks until
-its commit. So a reader that has seen a number never finds a smaller one afterwards.
+A message goes to one node, which deletes it when it has taken it, or to all of them. What the streams of
+sessions are made of stays for a while, because a stream that is resumed reads it again; all else only until
+every node that lives has surely taken it. Numbers come from a row that every sender locks until its commit.
+So a reader that has seen a number never finds a smaller one afterwards.
 """
 
 from __future__ import annotations
@@ -19,16 +20,22 @@ from portbook.text.named_tuple import NamedTuple
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
 
-__all__ = ["ALL_NODES", "DraftMail", "Mail", "Mailbox", "put_mail"]
+__all__ = ["ALL_NODES", "CHANGE", "NOTICE", "DraftMail", "Mail", "Mailbox", "put_mail"]
 
 # The recipient of a message to all nodes.
 ALL_NODES: Final = ""
 
-# How long messages are kept: as long as a stream that nobody has read, which is what they are for some.
-_KEEP_S: Final = 600
+# What sessions' own streams are made of: a list or a resource has changed, and a message to one session.
+CHANGE: Final = "change"
+NOTICE: Final = "notice"
 
-# The most messages that are kept, and the most that are taken at once.
+# How long these are kept: as long as a stream that nobody has read. And how long all others are.
+_KEEP_S: Final = 600
+_KEEP_CONTROL_S: Final = 60
+
+# The most that are kept of either, and their characters; and the most that are taken at once.
 _MAX_KEPT: Final = 10_000
+_MAX_CHARACTERS: Final = 64 * 1024 * 1024
 _PAGE: Final = 256
 
 
@@ -102,19 +109,38 @@ class Mailbox:
             lambda connection: connection.execute("DELETE FROM mail WHERE node = ? AND sequence <= ?", row)
         )
 
+    async def nodes(self) -> set[str]:
+        """Return the nodes that have not taken all that they were sent.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+
+        def find(connection: Connection) -> set[str]:
+            found = connection.execute("SELECT DISTINCT node FROM mail WHERE node <> ?", (ALL_NODES,))
+            return {str(each[0]) for each in found}
+
+        nothing: set[str] = set()
+        return await self._store.fetch(find, nothing)
+
     async def prune(self) -> None:
-        """Delete old messages, and those beyond the limit.
+        """Delete old messages, and those beyond the limits, which streams do not share with all else.
 
         Raises `StoreError` where that cannot be written.
         """
-        row = (later(self._clock.now(), -_KEEP_S),)
+        now = self._clock.now()
 
         def write(connection: Connection) -> None:
-            connection.execute("DELETE FROM mail WHERE made_at < ?", row)
-            connection.execute(
-                "DELETE FROM mail WHERE sequence <= (SELECT value FROM mail_counter WHERE name = 'mail') - ?",
-                (_MAX_KEPT,),
-            )
+            for among, keep_s in (("IN", _KEEP_S), ("NOT IN", _KEEP_CONTROL_S)):
+                which = f"kind {among} ('{CHANGE}', '{NOTICE}')"
+                connection.execute(f"DELETE FROM mail WHERE {which} AND made_at < ?", (later(now, -keep_s),))  # noqa: S608 - constants
+                connection.execute(
+                    f"DELETE FROM mail WHERE {which} AND sequence <= (SELECT max(sequence) FROM ("  # noqa: S608 - constants
+                    "SELECT sequence, row_number() OVER newest AS place, "
+                    "sum(length(body)) OVER newest AS size "
+                    f"FROM mail WHERE {which} WINDOW newest AS (ORDER BY sequence DESC)"
+                    ") AS weighed WHERE place > ? OR size > ?)",
+                    (_MAX_KEPT, _MAX_CHARACTERS),
+                )
 
         await asyncio.wrap_future(self._store.submit(write))
 

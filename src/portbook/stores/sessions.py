@@ -68,19 +68,32 @@ class SessionStore:
 
         await asyncio.wrap_future(self._store.submit(write))
 
-    async def save(self, session_id: str, state: JSONObject, mail: Sequence[DraftMail] = ()) -> None:
-        """Store the current state of a session, and tell that with `mail`; one that has ended stays ended.
+    async def save(
+        self, session_id: str, change: Callable[[JSONObject], JSONObject], mail: Sequence[DraftMail] = ()
+    ) -> JSONObject | None:
+        """Change the stored state of a session, whoever stored it, and tell that with `mail`.
+
+        Return the state after it; None where the session has ended, which it stays.
 
         Raises `StoreError` where that cannot be written.
         """
-        now = self._clock.now()
-        row = (json_bytes(state).decode(), now, digest_of(session_id))
+        now, digest = self._clock.now(), digest_of(session_id)
 
-        def write(connection: Connection) -> None:
-            connection.execute("UPDATE session SET state = ?, seen_at = ? WHERE digest = ?", row)
+        def write(connection: Connection) -> JSONObject | None:
+            # Writing first locks the row: no other process changes what is read here before the commit.
+            found = connection.execute(
+                "UPDATE session SET seen_at = ? WHERE digest = ? RETURNING state", (now, digest)
+            ).fetchone()
+            if found is None:
+                return None
+            state = change(json.loads(found[0]))
+            connection.execute(
+                "UPDATE session SET state = ? WHERE digest = ?", (json_bytes(state).decode(), digest)
+            )
             _put(connection, now, mail)
+            return state
 
-        await asyncio.wrap_future(self._store.submit(write))
+        return await asyncio.wrap_future(self._store.submit(write))
 
     def touch(self, session_id: str) -> None:
         """Mark a session as used, without waiting for the write; a lost write is acceptable.

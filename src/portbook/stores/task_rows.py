@@ -19,13 +19,16 @@ from portbook.text.named_tuple import NamedTuple
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
 
-__all__ = ["StoredTask", "TaskRows"]
+__all__ = ["MAX_OUTLINE", "StoredTask", "TaskRows"]
 
 # How long a task is kept after its last change: as long as it can be asked for, and a little more.
 _KEEP_S: Final = 3660
 
 # The most tasks of one caller that are listed.
 _MAX_LISTED: Final = 1000
+
+# The most characters that are read of a task for a list: its line for that is shorter.
+MAX_OUTLINE: Final = 4096
 
 _COLUMNS: Final = "id, bound, node, number, is_over, state"
 
@@ -41,7 +44,9 @@ class StoredTask(NamedTuple):
     """Counts its changes."""
     is_over: bool
     state: str
-    """What its caller sees of it, and why it has failed, as JSON."""
+    """What its caller sees of it, and why it has failed, as JSON; a line before that has what lists show."""
+    is_outline: bool = False
+    """Whether `state` is only what a list shows."""
 
 
 class TaskRows:
@@ -93,19 +98,19 @@ class TaskRows:
         return await self._store.fetch(look, nothing)
 
     async def of(self, bound: str) -> list[StoredTask]:
-        """Return all tasks of a caller, the oldest first.
+        """Return all tasks of a caller, the oldest first, as lists show them: without their results.
 
         Raises `StoreError` where the store cannot be read.
         """
-        row = (bound, later(self._clock.now(), -_KEEP_S), _MAX_LISTED)
+        row = (MAX_OUTLINE, bound, later(self._clock.now(), -_KEEP_S), _MAX_LISTED)
 
         def look(connection: Connection) -> list[StoredTask]:
             found = connection.execute(
-                f"SELECT {_COLUMNS} FROM task WHERE bound = ? AND (is_over = 0 OR changed_at >= ?) "  # noqa: S608 - a constant
-                "ORDER BY made_at, id LIMIT ?",
+                "SELECT id, bound, node, number, is_over, substr(state, 1, ?) FROM task "
+                "WHERE bound = ? AND (is_over = 0 OR changed_at >= ?) ORDER BY made_at, id LIMIT ?",
                 row,
             )
-            return [_task_of(each) for each in found]
+            return [_outline_of(_task_of(each)) for each in found]
 
         nothing: list[StoredTask] = []
         return await self._store.fetch(look, nothing)
@@ -141,3 +146,8 @@ class TaskRows:
 def _task_of(row: tuple[object, ...]) -> StoredTask:
     identifier, bound, node, number, is_over, state = row
     return StoredTask(str(identifier), str(bound), str(node), int(str(number)), bool(is_over), str(state))
+
+
+def _outline_of(task: StoredTask) -> StoredTask:
+    outline, line_end, _ = task.state.partition("\n")
+    return task._replace(state=outline, is_outline=True) if line_end else task

@@ -81,7 +81,7 @@ def test_sessions_servers_and_observations_are_kept(store: PostgresStore) -> Non
 
     async def scenario() -> None:
         await sessions.begin("s", "bound", {"a": 1})
-        await sessions.save("s", {"a": 2})
+        await sessions.save("s", lambda _: {"a": 2})
         sessions.touch("s")
         assert await sessions.fetch("s") == KeptSession("bound", {"a": 2})
         await sessions.forget("s")

@@ -103,3 +103,23 @@ def test_what_nobody_has_read_waits_for_the_next_reader_at_any_node(tmp_path: Pa
             await second.leave()
 
     run(main())
+
+
+def test_an_answer_to_no_question_is_recorded_where_it_would_have_been_asked(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            serving(tmp_path, EVERYTHING, is_shared=True) as client,
+            serving(tmp_path, EVERYTHING, is_shared=True) as other,
+        ):
+            await client.open("2025-11-25")
+            beside(client, other)
+            assert client.served.nodes is not None
+            asker = client.served.nodes.node.name
+            before = len(client.sink.records)
+            assert (await other.reply({"id": f"{asker}.0123456789ab-1"}, {})).status == 202
+            async with asyncio.timeout(30):
+                while len(client.sink.records) == before:
+                    await asyncio.sleep(0.005)
+            assert client.sink.records[-1]["error"]["reason"] == "IGNORED"
+
+    run(main())

@@ -13,7 +13,7 @@ from portbook.doors.http.mcp.resumable_stream import EventStream
 from portbook.doors.http.mcp.stream_copies import StreamCopies
 from portbook.doors.http.mcp.stream_retention import MAX_REPORT_BYTES
 from portbook.mcp.node import Node
-from portbook.stores.errors import StoreError
+from portbook.stores.errors import StoreError, UnknownOutcome
 from portbook.stores.sqlite import Store
 from portbook.stores.stream_rows import StreamChange, StreamRows
 from support.mcp_http_client import run
@@ -107,6 +107,58 @@ def test_what_could_not_be_written_is_written_later(tmp_path: Path, monkeypatch:
         stream.end(b'"answer"')
         await copies.flush()
         assert await stored(rows, "x.1") == ([1, 2, 3], True)
+        store.close()
+
+    run(main())
+
+
+def test_a_stream_that_is_stored_late_is_filled_then_or_deleted(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("portbook.doors.http.mcp.stream_copies._PATIENCE_S", 0.01)
+
+    async def main() -> None:
+        store = Store(tmp_path / "portbook.db")
+        rows, is_free = StreamRows(store, SystemClock()), asyncio.Event()
+        copies, streams = StreamCopies(rows, NODE), [EventStream("x.1"), EventStream("x.2")]
+        begin = rows.begin
+
+        async def slow(session: str, name: str, node: str, request: str) -> None:
+            await begin(session, name, node, request)
+            await is_free.wait()
+
+        rows.begin = slow  # type: ignore[method-assign]
+        for stream in streams:
+            await copies.keep("s", stream, "1")  # no longer than its patience
+            stream.emit(b'"report"', yes, is_vital=True)
+            stream.end(b'"answer"')
+            assert not stream.is_copied  # this node reads it from memory
+        streams[1].expire()
+        is_free.set()
+        while not streams[0].is_copied:
+            await asyncio.sleep(0.001)
+        monkeypatch.setattr("portbook.doors.http.mcp.stream_copies._PATIENCE_S", 30.0)
+        await copies.flush()
+        assert await stored(rows, "x.1") == ([1, 2], True)
+        assert await rows.after("s", "x.2", 0) is None
+        store.close()
+
+    run(main())
+
+
+def test_a_stream_is_filled_though_it_is_unknown_whether_its_row_is_there(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = Store(tmp_path / "portbook.db")
+        rows = StreamRows(store, SystemClock())
+        copies, stream, begin = StreamCopies(rows, NODE), EventStream("x.1"), rows.begin
+
+        async def unsure(session: str, name: str, node: str, request: str) -> None:
+            await begin(session, name, node, request)
+            raise UnknownOutcome("the connection broke")
+
+        rows.begin = unsure  # type: ignore[method-assign]
+        await copies.keep("s", stream, "1")
+        stream.end(b'"answer"')
+        await copies.flush()
+        assert await stored(rows, "x.1") == ([1], True)
         store.close()
 
     run(main())

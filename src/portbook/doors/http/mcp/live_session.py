@@ -100,6 +100,11 @@ class LiveSession:
             return None
         return self.copies.keep(self.digest, stream, json_bytes(request).decode())
 
+    def has_alone(self, name: str) -> bool:
+        """Return whether this node has a stream that others cannot read, or not yet."""
+        stream = self._retained.find(name)
+        return stream is not None and not stream.is_copied
+
     def send_reader_away(self, name: str) -> None:
         """Disconnect the reader of a stream, which is read anew at this node or a different one."""
         stream = self._retained.find(name)

@@ -113,6 +113,7 @@ class EventStream:
         self._on_room: list[Callable[[], None]] = []
         self._keeper: Keeper | None = None
         self._copied: StreamCopy | None = None
+        self._is_expired = False
         self._reader = 0
         self._readers = 0
         self._news = asyncio.Event()
@@ -132,6 +133,11 @@ class EventStream:
     def is_read(self) -> bool:
         """Return whether it has a reader now."""
         return self._reader > 0
+
+    @property
+    def is_copied(self) -> bool:
+        """Return whether other nodes can read it."""
+        return self._copied is not None
 
     @property
     def is_delivered(self) -> bool:
@@ -196,6 +202,9 @@ class EventStream:
 
     def copy_into(self, copied: StreamCopy) -> None:
         """Let other nodes read it, too: what it holds now, and what is still to come."""
+        if self._is_expired:
+            copied.expire()
+            return
         self._copied = copied
         for position, message in self._messages.kept():
             copied.add(position, message, is_vital=True)
@@ -203,7 +212,8 @@ class EventStream:
             copied.end(is_answered=bool(self.end_position))
 
     def expire(self) -> None:
-        """Delete what other nodes can read of it."""
+        """Delete what other nodes can read of it, or would be able to."""
+        self._is_expired = True
         if self._copied is not None:
             self._copied.expire()
             self._copied = None

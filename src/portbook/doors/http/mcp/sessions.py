@@ -59,8 +59,13 @@ class KeptSessions(Protocol):
         """Store a new session."""
         ...
 
-    async def save(self, session_id: str, state: JSONObject, mail: Sequence[DraftMail] = ()) -> None:
-        """Store a session as it is now, unless it has ended, and send messages to other nodes."""
+    async def save(
+        self, session_id: str, change: Callable[[JSONObject], JSONObject], mail: Sequence[DraftMail] = ()
+    ) -> JSONObject | None:
+        """Change what is stored of a session, and send messages to other nodes.
+
+        Return what is stored then; None where the session has ended.
+        """
         ...
 
     def touch(self, session_id: str) -> None:
@@ -211,14 +216,17 @@ class Sessions:
     async def renew(self, live: LiveSession) -> None:
         """Take over what a different node has stored of a session; end it where it has ended."""
         live.looked = self._tick()
-        if live.is_over or not live.is_kept or live.saving:
+        if live.is_over or not live.is_kept:
             return
         try:
             kept = await self._kept.fetch(live.id)
         except OSError as error:
             self._complain(error)
             return
-        self._take_over(live, kept)
+        if live.saving:  # which returns what is stored; if that is older than this, it is read once more
+            live.looked -= _SHARED_LOOK_S
+        else:
+            self._take_over(live, kept)
 
     def await_answers(self) -> None:
         """Let `close` leave questions open: where a different node goes on, clients answer there."""
@@ -244,20 +252,23 @@ class Sessions:
             await asyncio.wait(running, timeout=left)
 
     async def _write(self, live: LiveSession) -> None:
-        state = live.connection.session.as_data()
+        session, stored = live.connection.session, None
+        state, wishes = session.as_data(), session.take_wishes()
         live.saving += 1
         try:
             if live.is_kept:
-                await self._kept.save(
-                    live.id, state, () if self._shared is None else self._shared.says_changed(live)
-                )
+                mail = () if self._shared is None else self._shared.says_changed(live)
+                stored = await self._kept.save(live.id, wishes.applied_to, mail)
             else:
                 await self._kept.begin(live.id, live.bound, state)
                 live.is_kept = True
         except OSError as error:
+            session.put_back(wishes)
             self._complain(error)
         finally:
             live.saving -= 1
+        if stored is not None and not live.saving and not live.is_over:
+            live.connection.adopt(stored)
 
     def _revived(self, session_id: str, arrival: Arrival) -> LiveSession | None:
         if not _NAME.fullmatch(session_id) or not self.is_known(arrival.key):
@@ -294,6 +305,7 @@ class Sessions:
         live.connection = self._boundary.connect(
             arrival, emit, is_official=True, session=session, cancel=live.cancel, relay=relay
         )
+        live.connection.session.is_stored = True
         return live
 
     def _bound(self, key: str | None) -> str:

@@ -76,9 +76,14 @@ class SharedSessions:
             if live is not None:
                 await sessions.renew(live)
 
+        async def settle(mail: Mail) -> None:
+            live = sessions.find_by_digest(mail.session)
+            if live is not None:
+                await live.connection.settle(_object_of(mail))
+
         self._node.on(_CHANGED, renew)
+        self._node.on(ANSWER, settle)
         on(_ENDED, lambda live, _: sessions.end(live))
-        on(ANSWER, lambda live, mail: live.connection.settle(_object_of(mail)))
         on(CANCEL, lambda live, mail: live.connection.cancel(cast("Key", parse(mail.body.encode()))))
         on(READ, lambda live, mail: live.send_reader_away(mail.body))
 
@@ -122,8 +127,8 @@ class SharedSessions:
 
         1. No event: the session's own stream, after what was delivered of it.
         2. An event of that stream: after the event.
-        3. An event of a stream in the store: that stream, after the event.
-        4. An event of a stream that only this node has, because the store was away: that stream.
+        3. An event of a stream that only this node has, because the store was away or slow: that stream.
+        4. An event of a stream in the store: that stream, after the event.
         5. An event of an expired stream: the session's own stream, as a guest, which does not replace a
            current reader.
         """
@@ -136,6 +141,8 @@ class SharedSessions:
             return fresh
         if name == OWN_STREAM:
             return StreamPosition(own, int(number))
+        if live.has_alone(name):
+            return live.position_after(last_event)
         try:
             stored = await self._rows.after(live.digest, name, int(number))
             if stored is not None:
@@ -148,7 +155,7 @@ class SharedSessions:
                 own.is_taken = await self._node.lives(row.row.node)
         except StoreError:
             pass  # what this node has is better than nothing
-        local = live.position_after(last_event)
+        local = live.position_after(last_event)  # the store is away, and this node has the stream, too
         return StreamPosition(own, None, is_guest=True) if local.is_guest else local
 
 

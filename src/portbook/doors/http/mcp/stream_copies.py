@@ -11,7 +11,7 @@ from typing import Final
 
 from portbook.doors.http.mcp.resumable_stream import EventStream
 from portbook.mcp.node import Node
-from portbook.stores.errors import StoreError
+from portbook.stores.errors import StoreError, UnknownOutcome
 from portbook.stores.stream_rows import StreamChange, StreamRows
 
 __all__ = ["StreamCopies"]
@@ -93,17 +93,22 @@ class StreamCopies:
         """Whether this process is about to end."""
 
     def keep(self, session: str, stream: EventStream, request: str) -> asyncio.Task[None]:
-        """Store a stream of a session, by its digest; `request` is the id that it answers, as JSON."""
-        keeping = asyncio.get_running_loop().create_task(self._keep(session, stream, request))
+        """Store a stream of a session, by its digest; `request` is the id that it answers, as JSON.
+
+        Return the task that ends when it is stored, or has waited long enough; then it is stored later.
+        """
+        loop = asyncio.get_running_loop()
+        keeping = loop.create_task(self._keep(session, stream, request))
         self._keeping.add(keeping)
         keeping.add_done_callback(self._keeping.discard)
-        return keeping
+        return loop.create_task(_wait_for(keeping))
 
     async def _keep(self, session: str, stream: EventStream, request: str) -> None:
         try:
-            async with asyncio.timeout(_PATIENCE_S):
-                await self._rows.begin(session, stream.name, self._node.name, request)
-        except (StoreError, TimeoutError):
+            await self._rows.begin(session, stream.name, self._node.name, request)
+        except UnknownOutcome:
+            pass  # if its row is there, it has to be filled
+        except StoreError:
             return
         stream.copy_into(_Copy(self, session, stream.name))
 
@@ -123,7 +128,7 @@ class StreamCopies:
     async def flush(self) -> None:
         """Write what is left: this process ends."""
         if self._keeping:
-            await asyncio.wait(self._keeping)
+            await asyncio.wait(self._keeping, timeout=_PATIENCE_S)
         if self._timer is not None:
             self._begin()
         if self._writing is not None:
@@ -156,3 +161,7 @@ class StreamCopies:
                 self._node.wake()
                 if self._changed:
                     await asyncio.sleep(_GATHER_S)  # others may have more to write by then
+
+
+async def _wait_for(keeping: asyncio.Task[None]) -> None:
+    await asyncio.wait((keeping,), timeout=_PATIENCE_S)
