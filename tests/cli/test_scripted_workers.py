@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ class ScriptedWorker:
         self.shown: object = None
         self.link, self._theirs = socket.socketpair()
         self._theirs.send(b"x")  # readable at all times: no test waits
+        self.has_hung_up = False
         self.served_s = 0.0
         self.returncode: int | None = None
         self.told: list[str] = []
@@ -221,3 +223,28 @@ def test_a_signal_to_reload_while_the_first_worker_starts_is_heeded(
     assert script.run(2) == 0
     assert [worker.number for worker in script.started] == [1, 2, 1]
     assert "reloaded: every worker is new" in capsys.readouterr().err
+
+
+def test_a_worker_that_has_closed_its_link_and_does_not_end_costs_next_to_nothing(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[tuple[int, float]] = []
+
+    def select_now(readable: list[Any], _: object, __: object, seconds: float) -> tuple[list[Any], ...]:
+        waits.append((len(readable), seconds))
+        return [], [], []
+
+    monkeypatch.setattr(select, "select", select_now)
+
+    def does(worker: ScriptedWorker) -> None:
+        if script.invited:
+            script.stop()
+        worker.has_hung_up = bool(worker.told)
+        if not worker.told or len(waits) > 20:
+            becomes_ready(worker)
+
+    script.does = does
+    assert script.run(1) == 0
+    links, seconds = waits[15]
+    assert links == 1, "only what signals wake"
+    assert seconds > 0

@@ -55,6 +55,7 @@ def test_what_it_tells_is_heard_in_order_also_after_its_end() -> None:
         assert (first["n"], second["n"]) == (1, 2)
         assert (first["place"][0], first["place"][4:]) == ("7", ["0", "1"])
         assert list(worker.heard()) == []
+        assert worker.has_hung_up
         assert worker.served_s == 0
         worker.note_ready(first)
         assert (worker.served_s > 0, worker.ready) == (True, first)

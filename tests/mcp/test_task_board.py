@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,19 @@ def test_closing_cancels_tasks_and_leaves_their_records(tmp_path: Path) -> None:
         async with serving(tmp_path, EVERYTHING) as client:
             await client.open("2026-07-28")
             await begun(client, "slow_compute", seconds=60, label="x")
+        assert client.sink.records[-1]["error"]["reason"] == "CANCELLED"
+
+    run(main())
+
+
+def test_tasks_that_were_let_come_to_their_end_are_cancelled_when_that_is_taken_back(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            await begun(client, "slow_compute", seconds=600, label="x")
+            client.served.let_tasks_end()
+            # While it is closed, and waits for the task.
+            asyncio.get_running_loop().call_later(0.05, client.served.let_no_task_end)
         assert client.sink.records[-1]["error"]["reason"] == "CANCELLED"
 
     run(main())

@@ -64,7 +64,7 @@ def value_after(response: HTTPResponse, name: bytes, part: bytes = b"") -> str:
     return line[len(name) :].strip().decode()
 
 
-@pytest.mark.covers("design.workers.reload")
+@pytest.mark.covers("design.workers.replaced-calls")
 def test_a_replaced_worker_ends_the_call_of_a_client_that_is_away_and_hears_the_answer_of_another(
     tmp_path: Path,
 ) -> None:

@@ -172,6 +172,10 @@ class App:
         """Let tasks come to their end before this is closed: a newer one has taken its place."""
         self._tasks.let_end()
 
+    def let_no_task_end(self) -> None:
+        """Take that back: the newer one ends, too."""
+        self._tasks.let_none_end()
+
     def unwatch(self) -> None:
         """Stop listening to the toolsets, which may outlive this boundary."""
         for unwatch in self._unwatch:

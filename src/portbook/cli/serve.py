@@ -311,6 +311,7 @@ def _obey(app: App, servers: list[HttpServer], command: str) -> None:
 
     if command == Command.STOP:
         app.approvals.stop_waiting()
+        app.let_no_task_end()
         for server in servers:
             server.stop()
     else:

@@ -47,6 +47,8 @@ class WorkerProcess:
         """The parts of it that fail, and why."""
         self.shown: object = None
         """What it was told last of all workers."""
+        self.has_hung_up = False
+        """Whether it has closed its end of the link: it ends, or has ended."""
         self.link, theirs = socket.socketpair()
         self._heard = b""
         self._unsent = b""
@@ -99,6 +101,7 @@ class WorkerProcess:
         with contextlib.suppress(OSError):
             while data := self.link.recv(_CHUNK):
                 self._heard += data
+            self.has_hung_up = True
         *lines, self._heard = self._heard.split(b"\n")
         yield from map(json.loads, lines)
 

@@ -31,6 +31,9 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The longest sleep: a process that has ended without closing its link is noticed after it.
 _TICK_S: Final = 1.0
 
+# How often to look whether a worker has ended that has closed its link: nothing else would tell.
+_ENDING_TICK_S: Final = 0.05
+
 # A worker that served so long is started again at once; after one that dies sooner there is a pause, twice
 # as long each time. Short: to wait for no reason costs more than a start now and then that was in vain.
 _STEADY_S: Final = 1.0
@@ -142,8 +145,9 @@ class WorkerSupervisor:
         due = [seat.start_at for seat in self._seats if seat.worker is None and seat.starting is None]
         left = min(due, default=float("inf")) - time.monotonic()
         workers = list(self._processes())
-        links = [each.link for each in workers]
-        readable, _, _ = select.select([wakeup, *links], [], [], max(0.0, min(_TICK_S, left)))
+        links = [each.link for each in workers if not each.has_hung_up]  # the rest is readable for ever
+        tick = _TICK_S if len(links) == len(workers) else _ENDING_TICK_S
+        readable, _, _ = select.select([wakeup, *links], [], [], max(0.0, min(tick, left)))
         if wakeup in readable:
             os.read(wakeup, 4096)
         for worker in workers:

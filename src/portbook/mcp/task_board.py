@@ -263,6 +263,13 @@ class TaskBoard:
         """From now on, let running tasks come to their end, rather than cancel them, before it is closed."""
         self._lets_end = True
 
+    def let_none_end(self) -> None:
+        """Take that back: cancel the tasks that it was said of."""
+        if self._lets_end:
+            self._lets_end = False
+            for task in tuple(self._tasks.values()):
+                task.cancel()
+
     async def close(self) -> None:
         """Cancel running tasks, unless they may end, and wait until they are recorded."""
         running = [task.running for task in self._tasks.values() if task.running is not None]

@@ -87,6 +87,23 @@ def test_calls_whose_client_is_away_are_waited_for_and_what_was_asked_fails_last
     asyncio.run(main())
 
 
+def test_what_was_asked_fails_at_once_where_a_replaced_server_is_stopped() -> None:
+    async def main() -> None:
+        calls, is_stopping = Calls(), asyncio.Event()
+        options = ServerOptions(grace_s=600.0)
+        server = HttpServer(
+            Router({}, Hosts(is_exposed=False)), [bind("127.0.0.1", 0)], options, is_stopping.set, calls
+        )
+        serving = asyncio.create_task(server.serve())
+        server.retire()
+        await asyncio.wait_for(is_stopping.wait(), 60)
+        server.stop()
+        await asyncio.wait_for(serving, 60)
+        assert calls.seen == ["answers may come", "questions fail", "calls ended"]
+
+    asyncio.run(main())
+
+
 @pytest.mark.covers("design.mcp-http.head-deadline")
 @pytest.mark.parametrize(
     "sent", [b"", b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx: "], ids=["nothing", "half a head"]

@@ -132,6 +132,9 @@ class HttpServer:
 
     def stop(self) -> None:
         """Take no more connections and finish requests in flight."""
+        self._is_replaced = False
+        if self._stopping.is_set() and self._calls is not None and not self._options.has_peers:
+            self._calls.fail_questions()  # the newer server ends, too: nobody can answer
         self._stopping.set()
 
     def retire(self) -> None:
