@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.journal import Journal
+from portbook.audit.journal import ChainedSink, Journal
 from portbook.canonical import json_bytes
 
 STARTED = "2026-01-02T03:04:05.678Z"
@@ -171,6 +171,55 @@ def test_files_that_were_removed_are_noticed_within_a_second_and_made_anew(
     journal.look()
     journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
     assert len(kept.lines("execution")) == len(kept.lines("envelope_validation")) == 1
+
+
+def test_a_file_of_intents_that_was_removed_is_noticed(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("portbook.audit.journal.time.monotonic", lambda: now)
+    journal = kept.open()
+    journal.intend(json_bytes(INTENT))
+    shutil.rmtree(kept.log_dir / "mcp_server" / "intent")
+    now = 1.5
+    with pytest.raises(OSError, match="removed"):
+        journal.look()
+    journal.mend()
+    journal.intend(json_bytes(INTENT))
+    assert len(kept.lines("intent")) == 1
+
+
+def test_a_file_that_is_made_anew_begins_its_chain_anew_even_if_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, sink = FullDisk(monkeypatch), ChainedSink(tmp_path, "execution", started=STARTED, run="r", keep=5)
+    for _ in range(3):
+        sink.write(json_bytes(EXECUTION))
+    sink.path.unlink()
+    disk.is_full = True
+    with pytest.raises(OSError, match="space"):
+        sink.mend()
+    disk.is_full = False
+    sink.mend()
+    sink.write(json_bytes(EXECUTION))
+    sink.close()
+    assert json.loads(sink.path.read_bytes())["seq"] == 1
+
+
+def test_a_link_that_cannot_be_made_leaves_nothing_for_the_next_attempt_to_stumble_over(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = kept.open()
+    shutil.rmtree(kept.log_dir)
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no inodes")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "symlink_to", fail)
+        with pytest.raises(OSError, match="inodes"):
+            journal.mend()
+    journal.mend()
+    journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
+    assert len(kept.lines("execution")) == 1
 
 
 class FullDisk:

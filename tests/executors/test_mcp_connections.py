@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from portbook.doors.eager import Remainder
 from portbook.errors import Reason, Refused
 from portbook.executors.mcp_connections import UpstreamConnections
 from portbook.executors.unsent import NothingSent
@@ -76,3 +77,27 @@ def test_a_start_that_takes_too_long_or_is_cancelled_sent_nothing() -> None:
     assert caught.value.reason is Reason.TIMEOUT
     with pytest.raises(NothingSent):
         connect(SPEC, SPEC, cancelled)
+
+
+def test_a_start_that_takes_too_long_cancels_nobody_but_its_call() -> None:
+    async def forever(_: Any) -> None:
+        await asyncio.Event().wait()
+
+    server = SimpleNamespace(
+        declared=SimpleNamespace(isolation="shared"), ready=lambda _: None, connected=forever
+    )
+    connections = UpstreamConnections(cast("Any", SimpleNamespace()))
+
+    async def door() -> None:
+        call = Run(10, Identity("r", "t", "0" * 32))
+        calling = connections.connected(cast("Any", server), SPEC, call)
+        rest = Remainder(calling, calling.send(None))  # the first step is the door's
+
+        async def finish() -> None:
+            with pytest.raises(Refused):
+                await rest
+
+        await asyncio.create_task(finish())
+        await asyncio.sleep(0)
+
+    asyncio.run(door())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import psycopg
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -19,7 +20,9 @@ from portbook.clock import later
 from portbook.errors import Reason, Refused
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError
+from portbook.stores.errors import StoreError, UnknownOutcome
+from portbook.stores.postgres import database_writer
+from portbook.stores.postgres.bounded_connection import BoundedConnection
 from support.approval_world import (
     ASK,
     START,
@@ -494,6 +497,46 @@ def test_a_call_whose_process_is_gone_is_unknown_and_never_runs_again(tmp_path: 
         with pytest.raises(Undecidable) as caught:
             await operator.decide(approval_id, "approve", by="eve")
         assert caught.value.state is State.UNKNOWN
+
+    asyncio.run(scenario())
+    world.close()
+
+
+def test_a_redemption_that_nobody_can_tell_of_becomes_unknown_while_its_process_goes_on(
+    tmp_path: Path, postgres_schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, postgres_schema)
+    approvals = world.approvals()
+    commit = BoundedConnection.commit
+
+    def lose(connection: BoundedConnection) -> None:
+        commit(connection)
+        connection.close()
+        raise psycopg.OperationalError("the connection was lost")
+
+    def owner_of(approval_id: str) -> str:
+        ticket = approvals.ticket(approval_id)
+        assert ticket is not None
+        assert ticket.owner is not None
+        return ticket.owner
+
+    async def scenario() -> None:
+        before, lost, after = [await approved(approvals, for_order(number)) for number in range(3)]
+        await approvals.admit(for_order(0), before)
+        with monkeypatch.context() as losing:
+            losing.setattr(BoundedConnection, "commit", lose)
+            losing.setattr(database_writer, "_RESOLVE_S", 0.0)
+            with pytest.raises(UnknownOutcome):
+                await approvals.admit(for_order(1), lost)
+        assert owner_of(lost) == owner_of(before)  # which is kept alive as long as that call runs
+        await approvals.complete(before)
+        await approvals.admit(for_order(2), after)
+        assert owner_of(after) != owner_of(lost)
+        with psycopg.connect(postgres_schema, autocommit=True) as database:  # nobody renews it
+            database.execute("UPDATE lease SET expires_at = 1 WHERE owner = %s", (owner_of(lost),))
+        states = [state_of(approvals, each) for each in (before, lost, after)]
+        assert states == [State.DONE, State.UNKNOWN, State.RUNNING]
+        assert why(await refusal_of(approvals, for_order(1), lost)) == "used"
 
     asyncio.run(scenario())
     world.close()

@@ -117,7 +117,8 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     store.close()
 
 
-_NODES = ("mail_counter", "mail", "stream", "stream_event", "task")
+_PROOFS = ("commit_proof",)
+_NODES = ("mail_counter", "mail", "stream", "stream_event", "task", *_PROOFS)
 _NEW = (
     "upstream",
     "upstream_restart",
@@ -133,7 +134,7 @@ _NEW = (
 
 
 @pytest.mark.parametrize(
-    ("version", "missing"), [(1, ("session", *_NEW)), (2, _NEW), (3, _NEW[2:]), (8, _NODES)]
+    ("version", "missing"), [(1, ("session", *_NEW)), (2, _NEW), (3, _NEW[2:]), (8, _NODES), (9, _PROOFS)]
 )
 def test_a_file_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_it(
     tmp_path: Path, version: int, missing: tuple[str, ...]

@@ -10,8 +10,8 @@ from typing import Any, ParamSpec
 
 import pytest
 
+from portbook.access.leased_rates import block_size
 from portbook.access.rates import SecondsToWait
-from portbook.access.shared_bucket import block_size
 from portbook.stores import shared_rates
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError

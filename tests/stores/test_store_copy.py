@@ -12,7 +12,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.sqlite import Store
 from portbook.stores.store_copy import copy_store
-from support.approval_world import World, approved, asked, for_order, state_of
+from support.approval_world import ASK, World, approved, asked, for_order, refusal_of, state_of, why
 
 
 def test_everything_but_what_belongs_to_processes_is_copied(world: World, postgres_schema: str) -> None:
@@ -27,7 +27,7 @@ def test_everything_but_what_belongs_to_processes_is_copied(world: World, postgr
     ids = asyncio.run(scenario())
     source, target = Store(world.path), PostgresStore(postgres_schema)
     before = {each.id: each for each in approvals.tickets()}
-    rows = copy_store(source, target, world.clock.now())
+    rows = copy_store(source, target)
     assert rows["ticket"] == 2
     assert not {"lease", "upstream"} & rows.keys()
     assert target.key  # its own was replaced
@@ -39,9 +39,27 @@ def test_everything_but_what_belongs_to_processes_is_copied(world: World, postgr
     fresh = PostgresStore(postgres_schema)
     assert fresh.key == source.key
     with pytest.raises(StoreError, match="copy into an empty database"):
-        copy_store(source, fresh, world.clock.now())
+        copy_store(source, fresh)
     for each in (source, fresh, copied):
         each.close()
+
+
+def test_what_was_copied_is_open_in_the_file_by_no_clock(world: World, postgres_schema: str) -> None:
+    approvals = world.approvals()
+
+    async def scenario() -> None:
+        running, waiting = await approved(approvals, for_order(1)), await approved(approvals)
+        await approvals.admit(for_order(1), running)
+        source, target = Store(world.path), PostgresStore(postgres_schema)
+        copy_store(source, target)
+        source.close()
+        target.close()
+        await approvals.restore(running)  # its process goes on for a while
+        world.clock.advance(-3600)  # and its clock is slow
+        assert why(await refusal_of(approvals, for_order(1), running)) == "expired"
+        assert why(await refusal_of(approvals, ASK, waiting)) == "expired"
+
+    asyncio.run(scenario())
 
 
 def test_a_database_that_is_away_leaves_the_file_as_it_was(world: World, tmp_path: Path) -> None:
@@ -49,7 +67,7 @@ def test_a_database_that_is_away_leaves_the_file_as_it_was(world: World, tmp_pat
     approval_id = asyncio.run(approved(approvals))
     source, away = Store(world.path), PostgresStore(f"postgresql:///x?host={tmp_path}")
     with pytest.raises(StoreError, match="cannot be reached"):
-        copy_store(source, away, world.clock.now())
+        copy_store(source, away)
     away.close()
     source.close()
     assert state_of(approvals, approval_id) is State.APPROVED

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from portbook.access.approval_ticket import State
+from portbook.clock import later
 from portbook.stores.connection_types import Connection
 from portbook.stores.sessions import SessionStore
 from portbook.stores.store_upkeep import problems_of_store, restore_store, store_status
@@ -34,6 +35,20 @@ def test_a_restoration_expires_what_was_open_and_ends_sessions(world: World) -> 
     assert [each and each.state for each in tickets] == [State.DONE, State.EXPIRED, State.EXPIRED]
     status = store_status(store)
     assert (status["epoch"], status["restored_at"], status["sessions"]) == (1, START, 0)
+    store.close()
+
+
+def test_a_restoration_by_a_clock_that_is_ahead_or_behind_leaves_nothing_open(world: World) -> None:
+    approvals, store = world.approvals(), world.store()
+
+    async def scenario() -> None:
+        for number, apart_s in enumerate((3600 * 24, -3600 * 24)):
+            approval_id = await approved(approvals, for_order(number))
+            restore_store(store, later(world.clock.now(), apart_s))
+            world.clock.advance(-60)
+            assert why(await refusal_of(approvals, for_order(number), approval_id)) == "expired"
+
+    asyncio.run(scenario())
     store.close()
 
 

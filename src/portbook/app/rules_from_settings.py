@@ -151,7 +151,9 @@ def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> 
 
 def _passwords_in(*urls: str | None) -> list[str]:
     """Return the passwords that addresses of the store hold."""
-    from urllib.parse import unquote, urlsplit  # late: few stores have an address
-
-    passwords = [urlsplit(url).password for url in urls if url is not None]
-    return [unquote(password) for password in passwords if password]
+    try:
+        # Late: few stores have an address. As libpq reads it, which is not how URLs are read elsewhere.
+        from portbook.stores.postgres.database_errors import passwords_in
+    except ImportError:
+        return []  # nothing can connect to it
+    return [password for url in urls if url is not None for password in passwords_in(url)]

@@ -37,15 +37,15 @@ def _database_of(settings: Settings, draw: Callable[[int], bytes]) -> StorePort:
     try:
         # Late: few need a database, and it is an extra.
         from portbook.access.lease import LeaseTerms
-        from portbook.stores.errors import StoreError
+        from portbook.stores.postgres.database_errors import problem_of_address
         from portbook.stores.postgres.postgres_store import PostgresStore
     except ImportError:
         raise settings.complain(
             ("store", "url"), "needs psycopg: install portbook[postgres], or use [store] path"
         ) from None
+    for key, address in (("url", url), ("direct_url", direct_url)):
+        if address is not None and (problem := problem_of_address(address)) is not None:
+            raise settings.complain(("store", key), problem)
     length_s = settings.store_lease_s
     terms = LeaseTerms(length_s=length_s, renew_s=length_s / 4, margin_s=length_s / 5)
-    try:
-        return PostgresStore(url, direct_url=direct_url, draw=draw, lease_terms=terms)
-    except StoreError:
-        raise settings.complain(("store", "url"), "is not the address of a PostgreSQL database") from None
+    return PostgresStore(url, direct_url=direct_url, draw=draw, lease_terms=terms)

@@ -102,8 +102,9 @@ class Journal:
         """
         now = time.monotonic()
         if now - self._looked > _LOOK_S:
-            self._execution.look()
-            self._envelope.look()
+            for sink in (self._execution, self._envelope, self._intents):
+                if sink is not None:
+                    sink.look()
             for sink in self._sinks():
                 sink.lead()
             self._looked = now
@@ -229,8 +230,13 @@ class JsonlSink:
                 break
             os.close(file)  # a process that started at the same time has pruned it before it was locked
         self._size = 0
-        served = None if self._is_server else self._newest_served()
-        self._link_latest(served or self.path)
+        try:
+            served = None if self._is_server else self._newest_served()
+            self._link_latest(served or self.path)
+        except OSError:  # nothing is left behind that the next attempt would stumble over
+            os.close(file)
+            self.path.unlink(missing_ok=True)
+            raise
         return file
 
     def lead(self) -> None:
@@ -292,10 +298,14 @@ class JsonlSink:
             removed = self._file
             self._file = self._open()
             os.close(removed)
+            self._begin_anew()
         size = self._size
         self._append(b" " * _ROOM)
         os.ftruncate(self._file, size)
         self._size = size
+
+    def _begin_anew(self) -> None:
+        """Go on in a file that was started again."""
 
     def look(self) -> None:
         """Check that there is space for a record and that the file still exists.
@@ -370,14 +380,9 @@ class ChainedSink(JsonlSink):
         found, self._hashes = self._hashes, []
         return self._seq - len(found) + 1, found
 
-    def mend(self) -> None:
-        """Recover after a failed write; a removed file is started again, and links to the lost record.
-
-        Raises `OSError` where there is still no space for a record.
-        """
-        is_removed = self._is_removed()
-        super().mend()
-        if is_removed and self._seq:
+    def _begin_anew(self) -> None:
+        """Begin the chain again, with a link to the lost record: at once, whatever fails after it."""
+        if self._seq:
             self._prev = str(Links((Head(self.path.name, self._seq, self._prev),)))
             self._seq = 0
             self._hashes = None  # the numbers begin anew, under a name whose records are gone
@@ -429,8 +434,9 @@ def _prune(folder: Path, keep: int) -> tuple[str | None, list[str]]:
     for path in files[:-keep]:
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a running process writes to it
-            path.unlink()
-            removed.append(path.name)
+            if os.fstat(file.fileno()).st_nlink:  # else it is pruned, and the name may be a new file's
+                path.unlink()
+                removed.append(path.name)
     return files[-keep].name if len(files) > keep else None, removed
 
 

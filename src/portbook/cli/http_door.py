@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from portbook.app.running_app import App
 from portbook.doors.http.health import Fellows
-from portbook.doors.http.route_table import routes_of
+from portbook.doors.http.route_table import routes_of, sessions_of
 from portbook.doors.http.server.connection_tally import ConnectionTally
 from portbook.doors.http.server.http_server import HttpServer, ServerOptions
 from portbook.doors.http.server.listeners import bind, is_host, is_loopback
@@ -51,6 +51,8 @@ class HttpDoor:
             self._listener = bound(settings) if self._unix is None else self._unix.listener
         self.is_exposed = self._unix is None and not is_loopback(host)
         """Whether different machines can connect."""
+        self.place = self._place()
+        """Where clients find it: an address to open, or the path of the socket; also after it is closed."""
         self._tally = tally
         self._workers = workers
 
@@ -59,10 +61,8 @@ class HttpDoor:
         """Return the descriptor of the socket that listens."""
         return self._listener.fileno()
 
-    @property
-    def place(self) -> str:
-        """Return where clients find it: an address to open, or the path of the socket."""
-        if self._unix is not None:
+    def _place(self) -> str:
+        if self._listener.family == socket.AF_UNIX:
             return f"the socket {self._listener.getsockname()}"
         bound, port = self._listener.getsockname()[:2]
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(bound), str(bound))  # noqa: S104 - an address to open, not to bind
@@ -82,9 +82,14 @@ class HttpDoor:
             trusted_proxies=self._trusted_proxies,
             tls=None if self._certificate is None else self._certificate.context,
             tally=self._tally,
+            # Workers that share a file are stopped together; nodes that share a database, one by one.
+            has_peers=app.nodes is not None and app.store.path is None,
         )
-        routes = routes_of(app, warn, has_legacy_sse=self._has_legacy_sse, workers=self._workers)
-        return HttpServer(routes, [self._listener], options, on_stop=app.changes.close)
+        sessions = sessions_of(app, warn)
+        routes = routes_of(
+            app, warn, has_legacy_sse=self._has_legacy_sse, workers=self._workers, sessions=sessions
+        )
+        return HttpServer(routes, [self._listener], options, app.changes.close, sessions)
 
     def reload_certificate(self) -> None:
         """Read the certificate again, if there is one.

@@ -94,7 +94,7 @@ def copy(source: Path, *, is_json: bool, config: Path | None) -> None:
             raise click.UsageError("[store] url in the settings has to name the database to copy into")
         file = Store(source)
         try:
-            rows = copy_store(file, target, SystemClock().now())
+            rows = copy_store(file, target)
         finally:
             file.close()
     words = [f"{name.ljust(17)}  {count}" for name, count in rows.items()]

@@ -12,7 +12,6 @@ import select
 import signal
 import subprocess
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -37,6 +36,7 @@ _TICK_S: Final = 1.0
 _STEADY_S: Final = 1.0
 _FIRST_PAUSE_S: Final = 0.25
 _LONGEST_PAUSE_S: Final = 30.0
+_MAX_DOUBLINGS: Final = 7
 
 # How often in a row starting one may fail while none is ready, until the supervisor gives up.
 _MAX_FAILED_STARTS: Final = 5
@@ -94,8 +94,10 @@ class WorkerSupervisor:
         self._tally = ConnectionTally(self._tally_descriptor)
         self._seats = [_Seat(number) for number in range(1, count + 1)]
         self._leaving: list[WorkerProcess] = []
-        self._to_replace: deque[_Seat] = deque()
-        self._is_reloading = False
+        self._to_replace: list[_Seat] = []
+        """While a reload lasts: the workers for which no process that started after SIGHUP is ready yet."""
+        self._outdated: set[WorkerProcess] = set()
+        """The processes that started before SIGHUP."""
         self._warnings = RepeatedWarnings()
         self._signals: list[int] = []
         self._is_stopping = False
@@ -165,6 +167,10 @@ class WorkerSupervisor:
         if new is not seat.starting:  # it was told to end while it started
             return
         old, seat.worker, seat.starting = seat.worker, new, None
+        if self._is_stopping:  # both have been told to end
+            if old is not None:
+                self._leaving.append(old)
+            return
         self._has_served = True
         self._failed_starts = 0
         if old is None:
@@ -173,9 +179,11 @@ class WorkerSupervisor:
             is_same = old.ready["lists"] == new.ready["lists"]
             old.tell({"do": Command.LEAVE if is_same else Command.LEAVE_CHANGED})
             self._leaving.append(old)
-        if self._is_reloading and not self._to_replace and not any(each.starting for each in self._seats):
-            self._is_reloading = False
-            say("reloaded: every worker is new")
+        if seat in self._to_replace and new not in self._outdated:
+            self._to_replace.remove(seat)
+            if not self._to_replace:
+                self._outdated.clear()
+                say("reloaded: every worker is new")
         if self._on_ready is not None and all(each.worker is not None for each in self._seats):
             tell, self._on_ready = self._on_ready, None
             tell(str(new.ready["served"]))
@@ -212,8 +220,10 @@ class WorkerSupervisor:
             is_missing = seat.worker is None and seat.starting is None
             if is_missing and seat.start_at <= now and (self._has_served or seat is self._seats[0]):
                 self._start(seat, tells=not self._has_served)
-        if self._to_replace and all(seat.starting is None for seat in self._seats):
-            self._start(self._to_replace.popleft(), tells=len(self._to_replace) == len(self._seats) - 1)
+        if all(seat.starting is None for seat in self._seats):
+            due = (seat for seat in self._to_replace if seat.worker is not None and seat.start_at <= now)
+            if (seat := next(due, None)) is not None:
+                self._start(seat, tells=len(self._to_replace) == len(self._seats))
 
     def _start(self, seat: _Seat, *, tells: bool) -> None:
         taken = {each.seat for each in self._processes()}
@@ -232,7 +242,7 @@ class WorkerSupervisor:
             self._postpone(seat)
 
     def _postpone(self, seat: _Seat) -> None:
-        pause = min(_FIRST_PAUSE_S * 2**seat.failures, _LONGEST_PAUSE_S)
+        pause = min(_FIRST_PAUSE_S * 2 ** min(seat.failures, _MAX_DOUBLINGS), _LONGEST_PAUSE_S)
         seat.failures += 1
         seat.start_at = time.monotonic() + pause
 
@@ -270,11 +280,9 @@ class WorkerSupervisor:
 
     def _tell_failed_start(self, seat: _Seat, code: int) -> None:
         if seat.worker is not None:  # a reload: what is wrong with the settings it has said itself
-            self._to_replace.clear()
-            self._is_reloading = False
             if code != int(ExitCode.INVALID):
                 say(f"error: the new worker {seat.number} ended {ending_of(code)} before it was ready")
-            say("reload failed; the workers from before stay in force")
+            self._end_failed_reload()
             return
         self._postpone(seat)
         self._failed_starts += 1
@@ -292,6 +300,20 @@ class WorkerSupervisor:
                 f"the next attempt is in {seat.start_at - time.monotonic():.1f} seconds"
             )
 
+    def _end_failed_reload(self) -> None:
+        """Leave the workers as they are, and tell which of them differ."""
+        kept = [seat.number for seat in self._to_replace]
+        new = [seat.number for seat in self._seats if seat.number not in kept]
+        self._to_replace.clear()
+        self._outdated.clear()
+        if not new:
+            say("reload failed; the workers from before stay in force")
+            return
+        say(
+            f"reload failed; of the workers, {_listed(new)} new and {_listed(kept)} from before; "
+            "send SIGHUP to reload all of them"
+        )
+
     def _give_up(self, code: int) -> None:
         self._code = int(ExitCode.INVALID if code == int(ExitCode.INVALID) else ExitCode.FAILURE)
         self._stop()
@@ -300,7 +322,7 @@ class WorkerSupervisor:
 
     def _heed(self, number: int) -> None:
         if number == signal.SIGHUP:
-            if not self._is_stopping and self._has_served:
+            if not self._is_stopping:
                 self._reload()
         elif self._is_stopping:
             self._end_now()
@@ -315,13 +337,14 @@ class WorkerSupervisor:
                 seat.starting.tell({"do": Command.STOP})
                 self._leaving.append(seat.starting)
                 seat.starting = None
-        self._to_replace = deque(self._seats)
-        self._is_reloading = True
+        self._to_replace = list(self._seats)
+        self._outdated = set(self._processes())
         say("reloading: the workers are replaced, one by one")
 
     def _stop(self) -> None:
         self._is_stopping = True
         self._to_replace.clear()
+        self._on_ready = None  # nobody is invited to where nothing listens soon
         self._on_stop()
         for worker in self._processes():
             worker.tell({"do": Command.STOP})
@@ -337,3 +360,8 @@ class WorkerSupervisor:
                 worker.process.kill()
                 worker.process.wait()
         self._code = int(ExitCode.INTERRUPTED)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Return numbers of workers, with the verb that follows them."""
+    return f"{', '.join(map(str, numbers))} {'is' if len(numbers) == 1 else 'are'}"

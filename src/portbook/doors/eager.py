@@ -82,6 +82,8 @@ class SteppedCall(Generic[T]):
         self._waiting_for: Any = waiting_for
         if isinstance(waiting_for, TasklessFuture):
             self._waiting_for.take(self._step)
+            if self._is_cancelled and self._waiting_for.cancel():
+                self._is_cancelled = False
             return
         rest = _awaited(Remainder(self._coroutine, waiting_for))
         self._task = asyncio.get_running_loop().create_task(rest)
@@ -113,15 +115,15 @@ class SteppedCall(Generic[T]):
 
     def _leave_task(self, task: asyncio.Task[T]) -> None:
         # A callback, because a task that is cancelled before its first step runs none of its own code.
-        self._coroutine.close()
         answer = None
-        if not task.cancelled():
-            error = task.exception()
-            if error is None:
+        try:
+            self._coroutine.close()
+            if not task.cancelled():
                 answer = task.result()
-            else:
-                _report(error)
-        self._end(answer)
+        except Exception as error:  # noqa: BLE001 - a bug of ours, and the door has other calls
+            _report(error)
+        finally:
+            self._end(answer)
 
     def _end(self, answer: T | None) -> None:
         self._waiting_for = None  # it refers back to this: the memory is free at once, without the collector

@@ -7,6 +7,7 @@ import asyncio
 from portbook.errors import Reason, Refused
 from portbook.executors.unsent import NothingSent
 from portbook.model import Run
+from portbook.net.time_limit import TimeLimited
 from portbook.tools.spec import ToolSpec
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.fleet import Fleet
@@ -39,8 +40,9 @@ class UpstreamConnections:
         if ready is not None:
             return ready
         try:
-            async with asyncio.timeout(run.timeout_ms / 1000):
-                return await server.connected(owner)
+            # Not `asyncio.timeout`: in a call's first step the task is the door's, which it would cancel.
+            until = asyncio.get_running_loop().time() + run.timeout_ms / 1000
+            return await TimeLimited(server.connected(owner), until)
         except NotSent as error:
             raise Refused(Reason.UPSTREAM_ERROR, happened=str(error), is_retryable=True) from None
         except TimeoutError:

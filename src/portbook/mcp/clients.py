@@ -87,14 +87,21 @@ class LiveClient:
         """
         for request in requests.values():
             self.require(request)
+        loop = asyncio.get_running_loop()
         self._waiting += 1
+        asked = {key: loop.create_task(self._ask(each)) for key, each in requests.items()}
         try:
-            async with asyncio.TaskGroup() as group:
-                asked = {key: group.create_task(self._ask(each)) for key, each in requests.items()}
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
+            # Not a `TaskGroup`: in a call's first step the task is the door's, which it would cancel.
+            await asyncio.gather(*asked.values())
+        except (Exception, asyncio.CancelledError):
+            for task in asked.values():
+                task.cancel()
+            await asyncio.wait(asked.values())
+            raise
         finally:
             self._waiting -= 1
+            for task in asked.values():
+                task.cancel()
         answers = {key: task.result() for key, task in asked.items()}
         if not all(is_usable(key, answer) for key, answer in answers.items()):
             raise Failed(Reason.NO_ANSWER, details={"why": "the answer is not what was asked for"})

@@ -166,8 +166,16 @@ class McpConnection:
 
     def close(self) -> None:
         """End everything that waits for the client: it has disconnected."""
-        self._client_requests.close()
+        self.fail_questions()
+        self.unsubscribe()
+
+    def unsubscribe(self) -> None:
+        """Tell the client of no more changes."""
         self._subscriptions.close()
+
+    def fail_questions(self) -> None:
+        """Give up what was asked of the client and is not answered."""
+        self._client_requests.close()
 
     def _receive_one(
         self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink, tight_bytes: int = 0

@@ -48,6 +48,9 @@ class TaskRunner(NamedTuple):
             running.cancel()
             await asyncio.wait((running,))
             raise
+        except GeneratorExit:  # it was cancelled before its task took the next step, and is closed
+            running.cancel()
+            raise
         finally:
             client.on_detach = None  # an abandoned thread makes no task of a call that has ended
         task = client.task

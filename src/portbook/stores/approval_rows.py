@@ -17,6 +17,7 @@ from portbook.stores.connection_types import Connection
 __all__ = [
     "count_pending",
     "decide",
+    "expire_open",
     "find",
     "finish",
     "give_back",
@@ -42,8 +43,11 @@ _LAST_APPROVED: Final = (
 
 _PRUNE: Final = (
     "DELETE FROM ticket WHERE rowid IN "
-    "(SELECT rowid FROM ticket WHERE state IN ({}) AND expires_at < ? LIMIT ?)"
+    "(SELECT rowid FROM ticket WHERE state IN ({}) AND expires_at < ? AND asked_at < ? LIMIT ?)"
 )
+
+# Before the time of every clock: clocks differ, and what is expired by one must be so by all.
+_LONG_AGO: Final = "1970-01-01T00:00:00.000Z"
 
 # The most rows that are deleted at once, so that other writers do not wait long.
 _PRUNED_AT_ONCE: Final = 100
@@ -150,12 +154,19 @@ def give_back(connection: Connection, approval_id: str, owner: str) -> None:
     )
 
 
+def expire_open(connection: Connection) -> None:
+    """Expire every ticket that may still be redeemed, also if its running call is given back."""
+    connection.execute(
+        "UPDATE ticket SET expires_at = ? WHERE state IN ('pending', 'approved', 'running')", (_LONG_AGO,)
+    )
+
+
 def prune(connection: Connection, *, undecided_before: str, before: str) -> None:
     """Delete some of the tickets that expired before these times: undecided ones, and all."""
     for states, limit in (((State.PENDING,), undecided_before), (_WRITTEN, before)):
         connection.execute(
             _PRUNE.format(_places(states)),
-            (*states, limit, _PRUNED_AT_ONCE),
+            (*states, limit, limit, _PRUNED_AT_ONCE),
         )
 
 

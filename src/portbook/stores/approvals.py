@@ -32,7 +32,7 @@ from portbook.clock import Clock, later, until
 from portbook.errors import Reason, Refused
 from portbook.stores import approval_rows as rows
 from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError
+from portbook.stores.errors import StoreError, UnknownOutcome
 from portbook.stores.wait_for_change import POLL_S, StoreWatch
 
 if TYPE_CHECKING:
@@ -216,9 +216,11 @@ class ApprovalStore:
 
     async def _redeem(self, approval_id: str, ask: Ask, bound: str) -> str:
         since, now = self._owner.hold(), self._clock.now()
+        claims: list[str] = []
 
         def write(connection: Connection) -> str:
             owner = self._owner.claim(connection)
+            claims.append(owner)
             while not rows.start(connection, approval_id, owner, bound, ask.caller, now):
                 refusal = refuse(rows.find(connection, approval_id), ask, bound, now, approval_id)
                 if refusal is not None:  # else it was given back in between
@@ -226,6 +228,7 @@ class ApprovalStore:
             return owner
 
         job = self._store.submit(write)
+        job.add_done_callback(lambda redeemed: self._doubt(redeemed, claims))
         try:
             owner = await asyncio.shield(asyncio.wrap_future(job))
         except asyncio.CancelledError:
@@ -240,6 +243,12 @@ class ApprovalStore:
         if redeemed.exception() is None:
             self._runs[approval_id] = redeemed.result()
             self.give_back(approval_id)
+
+    def _doubt(self, redeemed: Future[str], claims: list[str]) -> None:
+        """Let the ticket become unknown where nobody can tell whether it was redeemed."""
+        if not redeemed.cancelled() and isinstance(redeemed.exception(), UnknownOutcome) and claims:
+            owner = claims[-1]
+            self._owner.abandon(owner, lambda: owner in tuple(self._runs.values()))
 
     def _leave(self, approval_id: str, work: Callable[[Connection], None]) -> None:
         def warn_of(error: BaseException | None) -> None:

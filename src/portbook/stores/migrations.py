@@ -213,6 +213,15 @@ CREATE INDEX task_of_caller ON task (bound, made_at);
 CREATE INDEX task_by_time ON task (changed_at);
 """
 
+# What the last transaction of each writer left, in a database that may lose the answer to COMMIT.
+_COMMIT_PROOFS: Final = """
+CREATE TABLE commit_proof (
+    writer     TEXT NOT NULL PRIMARY KEY,
+    value      TEXT NOT NULL,
+    written_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
 # The migration to each version. Only append: files of every version are in use.
 STEPS: Final = (
     _TICKETS_AND_KEYS,
@@ -224,6 +233,7 @@ STEPS: Final = (
     _LEASES,
     _RECORDS,
     _NODES,
+    _COMMIT_PROOFS,
 )
 TABLES_VERSION: Final = len(STEPS)
 

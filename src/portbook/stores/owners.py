@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from portbook.stores.connection_types import Connection
@@ -64,6 +65,9 @@ class Owner:
     def keeps(self, connection: Connection, name: str) -> bool:
         """Return whether `name` is that of this process."""
         return name == self.name
+
+    def abandon(self, name: str, is_used: Callable[[], bool]) -> None:
+        """Do nothing: what was written to a file is known."""
 
     def lives(self, name: str | None, connection: Connection | None = None) -> bool:
         """Return whether the process with this name is alive."""

@@ -1,6 +1,6 @@
 """`SharedRates`: counts the calls of each caller over all processes that share a store.
 
-`access/shared_bucket.py` has the rules. Exact counting draws a token for each call, in one transaction. Else
+`access/leased_rates.py` has the rules. Exact counting draws a token for each call, in one transaction. Else
 a process draws a block of tokens at once, and asks again once they are used up. What the store has refused is
 refused without asking until the time that it named, so that a caller who does not wait costs no writes.
 """
@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from portbook.access.leased_rates import Drawn, block_size, draw
 from portbook.access.rates import SecondsToWait
-from portbook.access.shared_bucket import Drawn, block_size, draw
 from portbook.stores.connection_types import Connection
 from portbook.stores.database_clock import database_time
 from portbook.stores.store_port import StorePort

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from portbook.stores.approval_rows import expire_open
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["copy_store"]
 
 # What belongs to running processes, not to the store.
-_PASSING: Final = ("lease", "upstream", "upstream_restart")
+_PASSING: Final = ("commit_proof", "lease", "upstream", "upstream_restart")
 
 _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 _USED: Final = "SELECT (SELECT count(*) FROM ticket) + (SELECT count(*) FROM caller_key)"
@@ -23,7 +24,7 @@ _USED: Final = "SELECT (SELECT count(*) FROM ticket) + (SELECT count(*) FROM cal
 Rows = tuple[Sequence[str], list[tuple[Any, ...]]]
 
 
-def copy_store(source: Store, target: StorePort, now: str) -> dict[str, int]:
+def copy_store(source: Store, target: StorePort) -> dict[str, int]:
     """Copy what is in `source` to `target`, where nothing may be yet; return how many rows of each table.
 
     What was open in `source` expires there in the same moment: an approval must not be redeemed in both. A
@@ -37,11 +38,7 @@ def copy_store(source: Store, target: StorePort, now: str) -> dict[str, int]:
     def take(connection: Connection) -> dict[str, Rows]:
         names = [str(row[0]) for row in connection.execute(_TABLES)]
         taken = {name: _rows_of(connection, name) for name in names if name not in _PASSING}
-        connection.execute(
-            "UPDATE ticket SET expires_at = ? WHERE state IN ('pending', 'approved', 'running') "
-            "AND expires_at > ?",
-            (now, now),
-        )
+        expire_open(connection)
         return taken
 
     taken = source.submit(take).result()

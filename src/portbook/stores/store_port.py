@@ -50,6 +50,13 @@ class RunOwner(Protocol):
         """Return whether `name` still owns its calls, inside the transaction that writes how one ended."""
         ...
 
+    def abandon(self, name: str, is_used: Callable[[], bool]) -> None:
+        """Note that nobody knows whether a claim of `name` was committed: it claims nothing more.
+
+        It is kept alive while `is_used` says that calls still run under it, and then given up.
+        """
+        ...
+
     def lives(self, name: str | None, connection: Connection) -> bool:
         """Return whether the owner with this name is alive; one that is not never comes back."""
         ...

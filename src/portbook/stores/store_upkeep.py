@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from portbook.clock import Clock, until
+from portbook.stores.approval_rows import expire_open
 from portbook.stores.connection_types import Connection
 from portbook.stores.database_clock import database_time
 from portbook.stores.migrations import TABLES_VERSION
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["Restoration", "problems_of_store", "restore_store", "store_status"]
 
 _EPOCH: Final = "SELECT coalesce(max(epoch), 0) FROM restoration"
+
+# For people to read: nothing depends on the clock of the one who restores.
+_OPEN: Final = (
+    "SELECT count(*) FROM ticket WHERE state IN ('pending', 'approved', 'running') AND expires_at > ?"
+)
 
 # Approvals expire by the clock of the machine that looks at them.
 _CLOCK_APART_S: Final = 2.0
@@ -80,13 +86,10 @@ def restore_store(store: StorePort, now: str) -> Restoration:
     def write(connection: Connection) -> Restoration:
         epoch = int(connection.execute(_EPOCH).get) + 1
         connection.execute("INSERT INTO restoration (epoch, restored_at) VALUES (?, ?)", (epoch, now))
-        expired = connection.execute(
-            "UPDATE ticket SET expires_at = ? WHERE state IN ('pending', 'approved', 'running') "
-            "AND expires_at > ? RETURNING id",
-            (now, now),
-        )
+        expired = int(connection.execute(_OPEN, (now,)).get)
+        expire_open(connection)
         ended = connection.execute("DELETE FROM session RETURNING digest")
-        restored = Restoration(epoch, len([*expired]), len([*ended]), _valid_keys(connection))
+        restored = Restoration(epoch, expired, len([*ended]), _valid_keys(connection))
         connection.execute("DELETE FROM lease")
         return restored
 

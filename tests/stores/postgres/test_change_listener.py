@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -66,3 +68,42 @@ def test_what_the_database_no_longer_confirms_is_refused(postgres_database: str)
     eventually(lambda: allowed(keys) == [])
     proxy.close()
     store.close()
+
+
+def test_a_row_that_cannot_be_read_is_refused_and_read_once_it_is_mended(
+    store: PostgresStore, postgres_schema: str
+) -> None:
+    keys = Keys(store, SystemClock())
+    with psycopg.connect(postgres_schema, autocommit=True) as database:
+        eventually(lambda: allowed(keys) == [])
+        database.execute(
+            "INSERT INTO caller_key (id, name, sha256, tools, made_at) VALUES ('1', 'ada', 'x', '*', '')"
+        )
+
+        def is_told() -> bool:
+            try:
+                keys.allowed()
+            except StoreError as error:
+                return "what is stored cannot be read" in str(error)
+            return False
+
+        eventually(is_told)
+        database.execute("UPDATE caller_key SET tools = '[]'")
+    eventually(lambda: allowed(keys) == ["ada"])
+
+
+def test_what_is_watched_late_is_not_taken_for_absent(store: PostgresStore) -> None:
+    asyncio.run(Keys(store, SystemClock()).create("ada"))
+    store.version()  # the listener runs
+    for _ in range(5):
+        assert allowed(Keys(store, SystemClock())) in (["ada"], None)
+
+
+def test_a_store_that_was_closed_before_it_listened_still_has_a_version(postgres_schema: str) -> None:
+    store = PostgresStore(postgres_schema)
+    store.submit(lambda _: None).result()
+    store.close()
+    asking = threading.Thread(target=store.version, daemon=True)
+    asking.start()
+    asking.join(60)
+    assert not asking.is_alive()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import errors
 
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError, UnknownOutcome
 from portbook.stores.postgres import database_writer as module
 from portbook.stores.postgres.bounded_connection import BoundedConnection
 from portbook.stores.postgres.postgres_store import PostgresStore
+from support.postgres_server import own_server
 
 
 @pytest.fixture
@@ -39,7 +41,13 @@ def names(connection: Connection) -> list[str]:
 class Losing:
     """Loses the connection at COMMIT, once: after the server did it, or before it got there."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        is_done: bool,
+        error: Callable[[str], psycopg.Error] = psycopg.OperationalError,
+    ) -> None:
         self.lost = 0
         commit = BoundedConnection.commit
 
@@ -50,14 +58,15 @@ class Losing:
             self.lost += 1
             if is_done:
                 commit(connection)
-            connection.close()
-            raise psycopg.OperationalError("the connection was lost")
+            if error is psycopg.OperationalError:
+                connection.close()
+            raise error("the connection was lost")
 
         monkeypatch.setattr(BoundedConnection, "commit", lose)
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-def test_a_lost_answer_to_commit_is_asked_for_by_the_number_of_the_transaction(
+def test_a_lost_answer_to_commit_is_asked_for_by_the_proof_of_the_transaction(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, *, is_done: bool
 ) -> None:
     store.submit(put("before")).result()
@@ -78,6 +87,66 @@ def test_a_commit_that_nobody_can_tell_of_is_unknown_and_does_not_run_again(
         store.submit(put("a")).result()
     assert store.read(names, []) == ["a", "before"]
     assert store.submit(put("b")).result() == "b"
+
+
+@pytest.mark.parametrize("error", [errors.ProtocolViolation, errors.QueryCanceled])
+def test_an_error_of_a_pooler_at_commit_does_not_make_a_job_run_twice(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, error: type[psycopg.Error]
+) -> None:
+    def count(connection: Connection) -> int:
+        return int(connection.execute("UPDATE rate_bucket SET full_at = full_at + 1 RETURNING full_at").get)
+
+    store.submit(put("a")).result()
+    Losing(monkeypatch, is_done=True, error=error)
+    assert store.submit(count).result() == 1
+    assert store.submit(count).result() == 2
+
+
+def test_a_transaction_that_a_crash_undid_is_not_taken_for_a_later_one_of_its_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commit = BoundedConnection.commit
+    numbers: list[int] = []
+
+    def number(connection: Connection) -> int:
+        return int(connection.execute("SELECT pg_current_xact_id()::text").get)
+
+    with own_server() as server:
+        store, other = PostgresStore(server.url), PostgresStore(server.url)
+        other.submit(put("other")).result()
+        store.submit(put("before")).result()
+        with psycopg.connect(server.url, autocommit=True) as operator:
+            operator.execute("CHECKPOINT")
+
+        def crash(connection: BoundedConnection) -> None:
+            if not numbers:
+                numbers.append(number(connection))
+                server.kill()
+                server.start()
+                while numbers[-1] < numbers[0]:
+                    numbers.append(other.submit(number).result())
+                numbers.extend(other.submit(number).result() for _ in range(3))
+            commit(connection)
+
+        monkeypatch.setattr(BoundedConnection, "commit", crash)
+        assert store.submit(put("a")).result() == "a"
+        assert numbers[0] in numbers[1:]  # the server used it for a different transaction
+        assert store.read(names, []) == ["a", "before", "other"]
+        store.close()
+        other.close()
+
+
+def test_a_database_that_knows_neither_this_transaction_nor_the_one_before_cannot_tell(
+    store: PostgresStore, postgres_schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.submit(put("before")).result()
+    Losing(monkeypatch, is_done=False)
+    with psycopg.connect(postgres_schema, autocommit=True) as database:  # as in a replica that lagged
+        database.execute("UPDATE commit_proof SET value = 'older'")
+    with pytest.raises(UnknownOutcome):
+        store.submit(put("a")).result()
+    assert store.submit(put("b")).result() == "b"
+    assert store.read(names, []) == ["b", "before"]
 
 
 def test_jobs_that_wait_together_share_a_transaction_and_fail_alone(

@@ -126,3 +126,46 @@ def test_a_renewal_that_fails_lengthens_nothing() -> None:
     ticks.now = 500.0
     assert not owner.may_start("owner")
     owner.end()
+
+
+def test_a_name_whose_claim_is_unknown_claims_nothing_more_and_is_renewed_only_while_it_is_used(
+    store: PostgresStore,
+) -> None:
+    numbers = itertools.count()
+    owner = LeaseOwner(lambda: f"owner-{next(numbers)}", TERMS._replace(renew_s=0.01), store.submit)
+    first = claimed(store, owner)
+    is_used = True
+    asked: list[bool] = []
+
+    def used() -> bool:
+        asked.append(is_used)
+        return is_used
+
+    owner.abandon(first, used)
+    second = claimed(store, owner)
+    assert second != first
+    assert owner.may_start(second)
+
+    def until_when(connection: Connection) -> list[int]:
+        leases = connection.execute(
+            "SELECT expires_at FROM lease WHERE owner IN (?, ?) ORDER BY owner", (first, second)
+        )
+        return [int(row[0]) for row in leases]
+
+    def await_renewals(of: int) -> None:
+        before, deadline = store.read(until_when, [])[of], time.monotonic() + 60
+        while store.read(until_when, [])[of] == before:
+            assert time.monotonic() < deadline
+
+    await_renewals(0)
+    is_used = False
+    deadline = time.monotonic() + 60
+    while not asked or asked[-1]:  # what was submitted before that is written by then
+        assert time.monotonic() < deadline
+    await_renewals(1)
+    last = store.read(until_when, [])[0]
+    await_renewals(1)
+    assert store.read(until_when, [])[0] == last
+    owner.end()
+    store.submit(lambda _: None).result()
+    assert store.read(until_when, [0]) == []

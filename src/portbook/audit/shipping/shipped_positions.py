@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import zlib
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
@@ -28,6 +29,7 @@ class ShippedPositions:
         self._lock_path = folder / f"{receiver}.lock"
         self._lock: int | None = None
         self._file: int | None = None
+        self._is_torn = False
         self._offsets: dict[str, int] = {}
 
     def hold(self) -> bool:
@@ -45,8 +47,12 @@ class ShippedPositions:
             os.close(lock)
             return False
         self._lock = lock
-        self._offsets = _read(self._path)
-        self._rewrite()
+        try:
+            self._offsets = _read(self._path)
+            self._rewrite()
+        except BaseException:
+            self.close()  # else the next attempt would go on without a file
+            raise
         return True
 
     def of(self, name: str) -> int:
@@ -60,8 +66,10 @@ class ShippedPositions:
         """
         self._offsets[name] = offset
         if self._file is not None:
-            os.write(self._file, _line(name, offset))
-            if os.fstat(self._file).st_size > _MAX_BYTES:
+            line = _line(name, offset)
+            # After a line that was cut off, the next one would be read as a part of it.
+            self._is_torn = self._is_torn or os.write(self._file, line) != len(line)
+            if self._is_torn or os.fstat(self._file).st_size > _MAX_BYTES:
                 self._rewrite()
 
     def forget_all_but(self, names: Collection[str]) -> None:
@@ -78,25 +86,38 @@ class ShippedPositions:
     def _rewrite(self) -> None:
         draft = self._path.with_suffix(".draft")
         file = os.open(draft, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        os.write(file, b"".join(_line(name, offset) for name, offset in self._offsets.items()))
-        draft.replace(self._path)
+        try:
+            _write(file, b"".join(_line(name, offset) for name, offset in self._offsets.items()))
+            draft.replace(self._path)
+        except BaseException:
+            os.close(file)
+            raise
         if self._file is not None:
             os.close(self._file)
-        self._file = file
+        self._file, self._is_torn = file, False
+
+
+def _write(file: int, data: bytes) -> None:
+    """Write all of `data`. Raises `OSError` where it cannot be, as on a full disk."""
+    while data:
+        data = data[os.write(file, data) :]
 
 
 def _line(name: str, offset: int) -> bytes:
-    return f"{offset} {name}\n".encode()
+    said = f"{offset} {name}".encode()
+    return b"%08x %s\n" % (zlib.crc32(said), said)
 
 
 def _read(path: Path) -> dict[str, int]:
+    """Return the positions in a file; a line that is not as it was written counts for nothing."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return {}
     found: dict[str, int] = {}
     for line in lines[:-1]:  # what follows the last line break was cut off by a kill
-        offset, _, name = line.partition(b" ")
-        if offset.isdigit():
-            found[name.decode(errors="replace")] = int(offset)
+        _, _, said = line.partition(b" ")
+        offset, _, name = said.partition(b" ")
+        if offset.isdigit() and line == _line(name.decode(errors="replace"), int(offset))[:-1]:
+            found[name.decode()] = int(offset)
     return found

@@ -45,7 +45,7 @@ from portbook.doors.http.rpc import ROUTE, rpc
 if TYPE_CHECKING:
     from portbook.doors.http.mcp.shared_sessions import SharedSessions
 
-__all__ = ["route_table", "routes_of"]
+__all__ = ["route_table", "routes_of", "sessions_of"]
 
 
 def routes_of(
@@ -54,9 +54,10 @@ def routes_of(
     *,
     has_legacy_sse: bool = False,
     workers: Fellows | None = None,
+    sessions: Sessions | None = None,
 ) -> Router:
     """Return every route, behind the Host and Origin check and CORS."""
-    routes = route_table(served, warn, has_legacy_sse=has_legacy_sse, workers=workers)
+    routes = route_table(served, warn, has_legacy_sse=has_legacy_sse, workers=workers, sessions=sessions)
     return Router(routes, served.hosts, _is_shared)
 
 
@@ -66,11 +67,14 @@ def route_table(
     *,
     has_legacy_sse: bool = False,
     workers: Fellows | None = None,
+    sessions: Sessions | None = None,
 ) -> dict[tuple[str, str], Route]:
     """Return every route, by method and path; those of HTTP+SSE only where the operator wants them.
 
-    `workers` are the processes that serve together with this one, where there are any.
+    `workers` are the processes that serve together with this one, where there are any; `sessions` are those
+    that `sessions_of` returned, where the caller needs them, too.
     """
+    sessions = sessions or sessions_of(served, warn)
     boundary, desk = served.boundary, served.approvals
     well = partial(health, served.checks, served.knows, served.server_statuses, workers)
     # While a database is away, no node has it: a load balancer that asks them must not leave out all of them.
@@ -96,13 +100,18 @@ def route_table(
     routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk)
     for path, route in _operator_commands(served).items():
         routes["POST", path] = route
-    sessions = Sessions(boundary, served.sessions, warn, shared=_shared(served))
-    served.changes.on_close(sessions.close)
     for method, route in mcp(boundary, sessions).items():
         routes[method, MCP] = route
     if has_legacy_sse:
         routes |= legacy_sse(boundary, sessions.is_known, served.changes.on_close)
     return routes
+
+
+def sessions_of(served: App, warn: Callable[[str], None]) -> Sessions:
+    """Return the sessions of an app, which end with its changes."""
+    sessions = Sessions(served.boundary, served.sessions, warn, shared=_shared(served))
+    served.changes.on_close(sessions.close)
+    return sessions
 
 
 def _shared(served: App) -> SharedSessions | None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar
-
-import psycopg
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
@@ -37,11 +35,14 @@ class WatchedRows(Generic[T]):
     def __init__(self, listener: ChangeListener, query: Callable[[Connection], T], absent: T) -> None:
         self.query = query
         self.result = absent
+        self.is_read = threading.Event()
         self._listener = listener
 
     def __call__(self) -> T:
         """Return it. Raises `StoreError` where the database did not confirm it within the last second."""
         self._listener.require_confirmed()
+        if not self.is_read.wait(_BELIEVED_S):  # it was asked for a moment ago, and `absent` may be wrong
+            self._listener.refuse()
         return self.result
 
 
@@ -73,47 +74,61 @@ class ChangeListener:
         """Return what gives the result of `query`, which is read again after every change."""
         watched = WatchedRows(self, query, absent)
         self._watched.append(watched)
-        self._snapshot = ""
         return watched
 
     def start(self) -> None:
         """Begin to listen, if that was not begun before, and wait for the first look."""
-        if self._thread is None:
-            with self._starting:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._work, name="portbook-changes", daemon=True)
-                    self._thread.start()
+        if self._has_looked.is_set():
+            return
+        with self._starting:
+            if self._thread is None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._work, name="portbook-changes", daemon=True)
+                self._thread.start()
+        if self._thread is not None:
             self._has_looked.wait()
 
     def require_confirmed(self) -> None:
         """Raise `StoreError` where the database did not confirm the results within the last second."""
         self.start()
         if time.monotonic() - self._confirmed_at > _BELIEVED_S:
-            # Not the same object again: each call adds its own frames.
-            raise StoreError(str(self._problem or f"{self._place}: took too long to answer; retry"))
+            self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Raise `StoreError`: what is watched is not known."""
+        # Not the same object again: each call adds its own frames.
+        raise StoreError(str(self._problem or f"{self._place}: took too long to answer; retry"))
 
     def close(self) -> None:
         """End the thread."""
-        self._closing.set()
+        with self._starting:
+            self._closing.set()
         if self._thread is not None:
             self._thread.join()
 
     def _work(self) -> None:
-        while not self._closing.is_set():
-            connection: BoundedConnection | None = None
-            try:
-                connection = self._connect()
-                self._listen(connection)
-            except StoreError as error:
-                self._problem = error
-            except psycopg.Error as error:
-                problem = database_problem(self._place, error)
-                self._problem = problem if isinstance(problem, StoreError) else None
-            finally:
-                if connection is not None:
-                    connection.close()
-            self._has_looked.set()
-            self._closing.wait(_RETRY_S)
+        try:
+            while not self._closing.is_set():
+                self._listen_once()
+                self._has_looked.set()
+                self._closing.wait(_RETRY_S)
+        finally:
+            self._has_looked.set()  # nobody waits for a thread that has ended
+
+    def _listen_once(self) -> None:
+        """Listen over one connection, for as long as that goes well."""
+        connection: BoundedConnection | None = None
+        try:
+            connection = self._connect()
+            self._snapshot = ""  # a different server may count from the start again
+            self._listen(connection)
+        except Exception as error:  # noqa: BLE001 - a row that cannot be read must not end the thread
+            problem = database_problem(self._place, error)
+            if not isinstance(problem, StoreError):
+                problem = StoreError(f"{self._place}: what is stored cannot be read: {type(error).__name__}")
+            self._problem = problem
+        finally:
+            if connection is not None:
+                connection.close()
 
     def _listen(self, connection: BoundedConnection) -> None:
         connection.plain(f"LISTEN {CHANNEL}".encode())
@@ -126,15 +141,16 @@ class ChangeListener:
         """Read what is watched, if anything has changed."""
         since = time.monotonic()
         snapshot = str(connection.plain(_SNAPSHOT).get)
-        if snapshot != self._snapshot:
-            watched = tuple(self._watched)
+        watched = tuple(self._watched)
+        if snapshot != self._snapshot or not all(each.is_read.is_set() for each in watched):
             connection.begin(is_write=False)
             try:
                 for each in watched:
                     each.result = each.query(connection)
+                    each.is_read.set()
             finally:
                 connection.roll_back()
             self._changes += 1
-            self._snapshot = snapshot if len(watched) == len(self._watched) else ""
+            self._snapshot = snapshot
         self._confirmed_at, self._problem = since, None
         self._has_looked.set()

@@ -10,9 +10,23 @@ from psycopg.conninfo import conninfo_to_dict
 
 from portbook.stores.errors import StoreError
 
-__all__ = ["database_problem", "is_connection_lost", "place_of_database"]
+__all__ = [
+    "database_problem",
+    "is_certainly_undone",
+    "is_connection_lost",
+    "passwords_in",
+    "place_of_database",
+    "problem_of_address",
+]
 
+_ENCODE: Final = "percent-encode the password: write %2F for / and %40 for @"
 _AWAY: Final = "cannot be reached; check that PostgreSQL runs, its address and its firewall"
+
+# The answers to COMMIT that say that it was not done: violated constraints and conflicts with others, a
+# transaction that had failed before, and one that was idle for too long.
+_UNDONE_CLASSES: Final = ("23", "40")
+_COMPLETION_UNKNOWN: Final = "40003"
+_UNDONE: Final = ("25P02", "25P03")
 
 # The first that fits.
 _SENTENCES: Final[tuple[tuple[type[psycopg.Error], str], ...]] = (
@@ -31,24 +45,56 @@ _SENTENCES: Final[tuple[tuple[type[psycopg.Error], str], ...]] = (
 )
 
 
+def problem_of_address(url: str) -> str | None:
+    """Return what is wrong with the address of a database, in words that repeat nothing of it."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        return "is not the address of a PostgreSQL database"
+    # A character that ends the password early makes the rest of it a host, a port or the name of a database.
+    hosts, ports = str(parts.get("host") or ""), str(parts.get("port") or "0")
+    path = url.partition("//")[2].partition("/")[2].partition("?")[0]
+    is_misread = "@" in path or any("@" in host[1:] for host in hosts.split(","))
+    return _ENCODE if is_misread or not ports.replace(",", "0").isdigit() else None
+
+
 def place_of_database(url: str) -> str:
     """Return the address of a database without its password, or any other of its parameters.
 
     Raises `StoreError` where it is not an address.
     """
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.Error:
-        raise StoreError("store.url: not the address of a PostgreSQL database") from None
+    if (problem := problem_of_address(url)) is not None:
+        raise StoreError(f"store.url: {problem}")
+    parts = conninfo_to_dict(url)
     host, port, name = parts.get("host") or "", parts.get("port"), parts.get("dbname") or ""
     return f"postgresql://{host}{f':{port}' if port else ''}/{name}"
 
 
+def passwords_in(url: str) -> list[str]:
+    """Return the passwords that the address of a database holds, as the server sees them."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        return []
+    return [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
+
+
 def is_connection_lost(error: Exception) -> bool:
-    """Return whether an error leaves open what became of a statement: no answer of the server came."""
+    """Return whether an error leaves open what became of a statement: no answer of the server came.
+
+    A pooler says so by an error of class 08.
+    """
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
-        error.sqlstate is None or isinstance(error, errors.AdminShutdown | errors.CrashShutdown)
+        error.sqlstate is None
+        or error.sqlstate.startswith("08")
+        or isinstance(error, errors.AdminShutdown | errors.CrashShutdown)
     )
+
+
+def is_certainly_undone(error: psycopg.Error) -> bool:
+    """Return whether an error that answers COMMIT says that the server has undone the transaction."""
+    state = error.sqlstate or ""
+    return state in _UNDONE or (state[:2] in _UNDONE_CLASSES and state != _COMPLETION_UNKNOWN)
 
 
 def database_problem(place: str, error: Exception) -> Exception:

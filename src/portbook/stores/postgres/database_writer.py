@@ -2,8 +2,8 @@
 
 The transactions of several processes run side by side, at READ COMMITTED: a job decides by a statement that
 names what it expects, or under a lock. What was undone before it was committed may run again. Where the
-answer to COMMIT is lost, the database is asked by the number of the transaction; where it cannot say, the
-outcome is unknown, and never taken for "not written".
+answer to COMMIT is lost, the database is asked for a proof that the transaction left; where it cannot say,
+the outcome is unknown, and never taken for "not written".
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ from psycopg import errors
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError, UnknownOutcome
 from portbook.stores.postgres.bounded_connection import BoundedConnection
-from portbook.stores.postgres.database_errors import database_problem, is_connection_lost
+from portbook.stores.postgres.commit_proof import CommitProof
+from portbook.stores.postgres.database_errors import (
+    database_problem,
+    is_certainly_undone,
+    is_connection_lost,
+)
 from portbook.stores.write_queue import JobEnding, WriteJob, WriteQueue
 
 __all__ = ["CHANNEL", "DatabaseWriter"]
@@ -34,8 +39,6 @@ _LOCKS: Final = (
     b"SELECT pg_advisory_xact_lock(k) FROM (SELECT DISTINCT hashtextextended(name, 0) AS k "
     b"FROM unnest(%s::text[]) AS name ORDER BY k) AS locks"
 )
-_NUMBER: Final = b"SELECT pg_current_xact_id_if_assigned()::text"
-_STATUS: Final = b"SELECT pg_xact_status(%s::xid8)"
 
 # How long to ask what became of a transaction, and how often.
 _RESOLVE_S: Final = 15.0
@@ -62,6 +65,7 @@ class DatabaseWriter:
         self._connection: BoundedConnection | None = None
         self._has_news = False
         self._commits = 0
+        self._proof = CommitProof()
         self._queue = WriteQueue(self._commit, self._notify)
 
     @property
@@ -109,7 +113,7 @@ class DatabaseWriter:
         connection = self._connected()
         try:
             endings = self._run(connection, batch)
-            number: str | None = connection.plain(_NUMBER).get
+            has_written = self._proof.leave(connection)
         except psycopg.Error as error:
             self._give_up(connection)
             raise _Undone(error) from None
@@ -119,14 +123,16 @@ class DatabaseWriter:
         try:
             connection.commit()
         except psycopg.Error as error:
-            if not is_connection_lost(error):
+            if is_certainly_undone(error):
                 self._give_up(connection)
                 raise _Undone(error) from None
             self._drop()
-            if number is not None and not self._was_committed(number):
+            if has_written and not self._was_committed():
                 raise _Undone(error) from None
-        self._commits += number is not None
-        self._has_news = self._has_news or number is not None
+        if has_written:
+            self._proof.confirm()
+            self._commits += 1
+            self._has_news = True
         return endings
 
     def _run(self, connection: BoundedConnection, batch: Sequence[WriteJob]) -> list[JobEnding]:
@@ -149,22 +155,20 @@ class DatabaseWriter:
                 endings.append((result, None))
         return endings
 
-    def _was_committed(self, number: str) -> bool:
-        """Return whether the transaction with this number was committed. Raises `UnknownOutcome`."""
+    def _was_committed(self) -> bool:
+        """Return whether the last transaction was committed. Raises `UnknownOutcome`."""
         deadline = time.monotonic() + _RESOLVE_S
         while time.monotonic() < deadline:
             try:
-                status = self._connected().plain(_STATUS, (number,)).get
-            except errors.InvalidParameterValue:  # a database that never got this far: a different one
-                break
-            except (psycopg.Error, StoreError):
+                was_committed = self._proof.ask(self._connected())
+            except (psycopg.Error, StoreError):  # away, or its own process at the server goes on
                 self._drop()
-                status = "away"
-            if status in ("committed", "aborted"):
-                return status == "committed"
-            if status is None:
-                break
-            time.sleep(_RESOLVE_PAUSE_S)  # its own process at the server may not have noticed yet
+                time.sleep(_RESOLVE_PAUSE_S)
+                continue
+            if was_committed is not None:
+                return was_committed
+            break
+        self._proof.forget()
         raise UnknownOutcome(
             f"{self._place}: the connection was lost before the database could confirm a change; "
             "it may have been made or not"

@@ -1,7 +1,8 @@
 """`LeaseOwner`: this process as the owner of the calls that it runs, by a lease in the database.
 
 `access/lease.py` has the rules. The lease is renewed in the transaction of each redemption, and by a thread
-from the first one on. Who lost a lease goes on under a new name: what it owned before stays unknown.
+from the first one on. Who lost a lease goes on under a new name: what it owned before stays unknown. So does
+who cannot know whether a redemption was written: its lease ends with the calls that run under it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from portbook.access.lease import Lease, LeaseTerms
@@ -60,6 +61,8 @@ class LeaseOwner:
         self._submit = submit
         self._tick = tick
         self._name = draw_name()
+        self._abandoned: dict[str, Callable[[], bool]] = {}
+        """The names that claim nothing more, and whether calls still run under each."""
         self._lease: Lease | None = None
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
@@ -70,11 +73,12 @@ class LeaseOwner:
 
     def claim(self, connection: Connection) -> str:
         """Return the name under which a call may be owned; its lease is renewed in the same transaction."""
-        if not self.keeps(connection, self._name):
-            self._name = self._draw_name()  # the lease under the name before was lost, which is final
-            connection.execute(_TAKE, (self._name, self._length_us))
+        name = self._name
+        if not self.keeps(connection, name):
+            name = self._name = self._draw_name()  # the lease under the name before was lost, which is final
+            connection.execute(_TAKE, (name, self._length_us))
             connection.execute(_SWEEP)
-        return self._name
+        return name
 
     def confirm(self, name: str, since: float) -> None:
         """Note that the lease of `name` was renewed, by a request that was made after `since`."""
@@ -95,6 +99,12 @@ class LeaseOwner:
         """Return whether the lease of `name` is not lost, and renew it in the same transaction."""
         return connection.execute(_RENEW, (self._length_us, name)).fetchone() is not None
 
+    def abandon(self, name: str, is_used: Callable[[], bool]) -> None:
+        """Claim nothing more under `name`; renew its lease only while calls run under it."""
+        self._abandoned[name] = is_used
+        if name == self._name:
+            self._name = self._draw_name()
+
     def lives(self, name: str | None, connection: Connection) -> bool:
         """Return whether the lease of the owner with this name is not lost, by the clock of the database."""
         return name is not None and connection.execute(_LIVES, (name,)).fetchone() is not None
@@ -103,10 +113,10 @@ class LeaseOwner:
         """Give up the lease: all calls have ended, and are written. Before the store is closed."""
         self._ending.set()
         if self._thread is not None:
-            name = self._name
+            names = (self._name, *self._abandoned)
             self._thread.join()
             with contextlib.suppress(StoreError):
-                self._submit(lambda connection: _given_up(connection, name))
+                self._submit(lambda connection: _given_up(connection, names))
 
     def release(self) -> None:
         """Do nothing: the store gave up the lease when it was closed."""
@@ -117,13 +127,20 @@ class LeaseOwner:
 
     def _renew(self) -> None:
         while not self._ending.wait(self._terms.renew_s):
-            since, name = self._tick(), self._name
-            with contextlib.suppress(StoreError):
-                job = self._submit(lambda connection, name=name: self.keeps(connection, name))
-                if job.result() and name == self._name:
-                    self.confirm(name, since)
+            for name, is_used in tuple(self._abandoned.items()):
+                if is_used():
+                    self._renew_one(name)
+            self._renew_one(self._name)
+
+    def _renew_one(self, name: str) -> None:
+        since = self._tick()
+        with contextlib.suppress(StoreError):
+            job = self._submit(lambda connection: self.keeps(connection, name))
+            if job.result() and name == self._name:
+                self.confirm(name, since)
 
 
-def _given_up(connection: Connection, name: str) -> bool:
-    connection.execute("DELETE FROM lease WHERE owner = ?", (name,))
+def _given_up(connection: Connection, names: Iterable[str]) -> bool:
+    for name in names:
+        connection.execute("DELETE FROM lease WHERE owner = ?", (name,))
     return True

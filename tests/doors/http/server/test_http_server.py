@@ -40,6 +40,53 @@ def test_a_server_that_is_replaced_answers_what_a_client_is_about_to_send() -> N
     asyncio.run(main())
 
 
+class Calls:
+    """Calls of clients that are away, and of one that was asked something."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.ended = asyncio.Event()
+
+    def await_answers(self) -> None:
+        self.seen.append("answers may come")
+
+    def fail_questions(self) -> None:
+        self.seen.append("questions fail")
+        self.ended.set()
+
+    async def calls_ended(self, seconds: float) -> None:
+        await self.ended.wait()
+        self.seen.append("calls ended")
+
+
+@pytest.mark.parametrize(
+    ("is_replaced", "has_peers", "before"),
+    [
+        pytest.param(False, False, [], id="alone"),
+        pytest.param(True, False, ["answers may come"], id="replaced"),
+        pytest.param(False, True, ["answers may come"], id="one of several nodes"),
+    ],
+)
+def test_calls_whose_client_is_away_are_waited_for_and_what_was_asked_fails_last(
+    is_replaced: bool, has_peers: bool, before: list[str]
+) -> None:
+    async def main() -> None:
+        calls = Calls()
+        # So short that only the time for last words is left: what was asked fails at once.
+        options = ServerOptions(grace_s=1.0, has_peers=has_peers)
+        router = Router({}, Hosts(is_exposed=False))
+        server = HttpServer(
+            router, [bind("127.0.0.1", 0)], options, lambda: calls.seen.append("streams end"), calls
+        )
+        serving = asyncio.create_task(server.serve())
+        await asyncio.sleep(0)
+        (server.retire if is_replaced else server.stop)()
+        await asyncio.wait_for(serving, 60)
+        assert calls.seen == [*before, "streams end", "questions fail", "calls ended"]
+
+    asyncio.run(main())
+
+
 @pytest.mark.covers("design.mcp-http.head-deadline")
 @pytest.mark.parametrize(
     "sent", [b"", b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx: "], ids=["nothing", "half a head"]

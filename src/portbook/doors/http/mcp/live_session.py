@@ -124,11 +124,16 @@ class LiveSession:
             task.cancel()
         return bool(found)
 
-    def close(self) -> None:
-        """End what would wait for ever."""
+    def close_streams(self) -> None:
+        """Disconnect the reader of its own stream; calls, and what they have asked the client, go on."""
         self._retained.clear()
         self.standalone.end(None)
-        self.connection.close()
+        self.connection.unsubscribe()
+
+    def close(self) -> None:
+        """End what would wait for ever."""
+        self.close_streams()
+        self.connection.fail_questions()
 
 
 def label_of(session_id: str) -> str:
@@ -182,10 +187,19 @@ class LiveSessions:
             self._by_digest.pop(live.digest, None)
         live.close()
 
-    def close(self) -> None:
-        """End what would wait for ever."""
+    def close_streams(self) -> None:
+        """Disconnect the readers of the sessions' own streams."""
         for live in tuple(self._live.values()):
-            live.close()
+            live.close_streams()
+
+    def fail_questions(self) -> None:
+        """Give up what was asked of clients and is not answered."""
+        for live in tuple(self._live.values()):
+            live.connection.fail_questions()
+
+    def running(self) -> list[asyncio.Task[Answer]]:
+        """Return the calls that run, whether or not their clients are connected."""
+        return [task for live in self._live.values() for task in live.running if not task.done()]
 
     def _let_out_idle(self, now: float) -> None:
         while self._live:

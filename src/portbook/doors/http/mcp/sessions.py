@@ -5,6 +5,7 @@ The store decides: a session that a different process has ended is ended here to
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import time
@@ -109,6 +110,7 @@ class Sessions:
         self._version: object = None
         self._looked = float("-inf")
         self._has_warned = False
+        self._awaits_answers = False
         self._shared = shared
         if shared is not None:
             shared.serve(self)
@@ -226,11 +228,28 @@ class Sessions:
         else:
             self._take_over(live, kept)
 
+    def await_answers(self) -> None:
+        """Let `close` leave questions open: where a different node goes on, clients answer there."""
+        self._awaits_answers = self._shared is not None
+
     def close(self) -> None:
         """Disconnect every client; the sessions stay in the store."""
         if self._shared is not None:
             self._shared.close()
-        self._live.close()
+        self._live.close_streams()
+        if not self._awaits_answers:
+            self._live.fail_questions()
+
+    def fail_questions(self) -> None:
+        """Give up what was asked of clients and is not answered."""
+        self._live.fail_questions()
+
+    async def calls_ended(self, seconds: float) -> None:
+        """Return when no call of a session runs, or after `seconds`."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while (running := self._live.running()) and (left := until - loop.time()) > 0:
+            await asyncio.wait(running, timeout=left)
 
     async def _write(self, live: LiveSession) -> None:
         session, stored = live.connection.session, None

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from ssl import SSLContext
-from typing import Final
+from typing import Final, Protocol
 
 from portbook.doors.http.router import Router
 from portbook.doors.http.server.admission import ConnectionLimits
@@ -20,10 +20,13 @@ from portbook.doors.http.server.peer_address import PeerAddresses
 from portbook.doors.http.server.shared_listener import SharedListener
 from portbook.doors.http.server.tls_connection import TlsConnection
 
-__all__ = ["HttpServer", "ServerOptions"]
+__all__ = ["HttpServer", "ServerOptions", "SessionCalls"]
 
-# A shutdown waits this long for answers that are still being sent.
+# A shutdown waits this long for calls that run, and for answers that are still being sent.
 _GRACE_S: Final = 40.0
+
+# Before that is over, what clients were asked fails: the calls that wait for it are answered in this time.
+_LAST_WORDS_S: Final = 1.0
 
 # So long, a server that a newer one replaces waits for the next request of each connection.
 _LINGER_S: Final = 2.0
@@ -42,6 +45,24 @@ class ServerOptions:
     grace_s: float = _GRACE_S
     tally: ConnectionTally | None = None
     """Where further processes listen at the same sockets: how many connections each of them has."""
+    has_peers: bool = False
+    """Whether other processes serve the same clients when this one is stopped."""
+
+
+class SessionCalls(Protocol):
+    """Calls that go on when their client disconnects."""
+
+    def await_answers(self) -> None:
+        """Let what was asked of clients be answered after `on_stop`, at a different process."""
+        ...
+
+    def fail_questions(self) -> None:
+        """Give up what was asked of clients and is not answered."""
+        ...
+
+    async def calls_ended(self, seconds: float) -> None:
+        """Return when none runs, or after `seconds`."""
+        ...
 
 
 class HttpServer:
@@ -53,12 +74,14 @@ class HttpServer:
         listeners: Sequence[socket.socket],
         options: ServerOptions | None = None,
         on_stop: Callable[[], None] = lambda: None,
+        calls: SessionCalls | None = None,
     ) -> None:
-        """Serve `router` on `listeners`; `on_stop` ends streams that would last."""
+        """Serve `router` on `listeners`; `on_stop` ends streams that would last; `calls` are waited for."""
         self._router = router
         self._listeners = listeners
         self._options = options or ServerOptions()
         self._on_stop = on_stop
+        self._calls = calls
         self._stopping = asyncio.Event()
         self._is_replaced = False
         self._shared: OpenConnections | None = None
@@ -87,8 +110,25 @@ class HttpServer:
             if self._is_replaced:
                 await shared.retire(_LINGER_S)
             shared.stop()
+            await self._finish(shared)
+
+    async def _finish(self, shared: OpenConnections) -> None:
+        """Wait for the calls in flight, as long as a shutdown may last."""
+        calls, grace_s, loop = self._calls, self._options.grace_s, asyncio.get_running_loop()
+        if calls is None:
             self._on_stop()
-            await shared.emptied(options.grace_s)
+            await shared.emptied(grace_s)
+            return
+        if self._is_replaced or self._options.has_peers:
+            calls.await_answers()
+        self._on_stop()
+        until = loop.time() + grace_s
+        giving_up = loop.call_later(max(0.0, grace_s - _LAST_WORDS_S), calls.fail_questions)
+        try:
+            await shared.emptied(grace_s)
+            await calls.calls_ended(until - loop.time())
+        finally:
+            giving_up.cancel()
 
     def stop(self) -> None:
         """Take no more connections and finish requests in flight."""
