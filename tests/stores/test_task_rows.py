@@ -51,6 +51,18 @@ def test_tasks_are_listed_for_their_caller_the_oldest_first(rows: TaskRows, cloc
     assert [task.id for task in asyncio.run(rows.of("caller"))] == ["b", "a"]
 
 
+def test_a_list_has_the_first_line_of_a_large_task_and_all_of_one_without(rows: TaskRows) -> None:
+    large = "x" * 10_000
+    for name, state in (("a", f"first\n{large}"), ("b", large), ("c", "short")):
+        rows.save(TASK._replace(id=name, state=state)).result()
+    listed = sorted(asyncio.run(rows.of("caller")))
+    assert [(task.state, task.is_outline) for task in listed] == [
+        ("first", True),
+        (large, False),
+        ("short", False),
+    ]
+
+
 def test_old_tasks_are_deleted_but_not_those_that_still_run(rows: TaskRows, clock: FixedClock) -> None:
     async def main() -> None:
         for name, node, is_over in (("ended", "a", True), ("lost", "gone", False), ("runs", "a", False)):

@@ -110,7 +110,8 @@ class TaskRows:
                 "WHERE bound = ? AND (is_over = 0 OR changed_at >= ?) ORDER BY made_at, id LIMIT ?",
                 row,
             )
-            return [_outline_of(_task_of(each)) for each in found]
+            outlines = [_outline_of(_task_of(each)) for each in list(found)]
+            return [each if each.is_outline else _whole(connection, each) for each in outlines]
 
         nothing: list[StoredTask] = []
         return await self._store.fetch(look, nothing)
@@ -146,6 +147,15 @@ class TaskRows:
 def _task_of(row: tuple[object, ...]) -> StoredTask:
     identifier, bound, node, number, is_over, state = row
     return StoredTask(str(identifier), str(bound), str(node), int(str(number)), bool(is_over), str(state))
+
+
+def _whole(connection: Connection, task: StoredTask) -> StoredTask:
+    """Return a task that has no line for lists: it is short, or a different version has stored it."""
+    if len(task.state) < MAX_OUTLINE:
+        return task
+    row = connection.execute(f"SELECT {_COLUMNS} FROM task WHERE id = ?", (task.id,)).fetchone()  # noqa: S608 - a constant
+    assert row is not None  # of the same state of the store
+    return _task_of(row)
 
 
 def _outline_of(task: StoredTask) -> StoredTask:
