@@ -19,7 +19,7 @@ __all__ = [
     "problem_of_address",
 ]
 
-_ENCODE: Final = "percent-encode the password: write %2F for / and %40 for @"
+_ENCODE: Final = "cannot be read for certain; percent-encode the password: write %2F for / and %40 for @"
 _READ_ONLY: Final = "can only be read; name the primary server"
 _AWAY: Final = "cannot be reached; check that PostgreSQL runs, its address and its firewall"
 
