@@ -1,4 +1,4 @@
-"""`python -m bench.instructions`: the instructions of a call in eleven scenarios, beside the committed ones.
+"""`python -m bench.instructions`: the instructions of a call in twelve scenarios, beside the committed ones.
 
 Unlike time, a count is the same on a busy machine. It belongs to one build of Python and to the pinned
 packages, and figures are committed for those; any other build shows how many times a bare loop each one is.
@@ -49,12 +49,13 @@ tools = ["echo_where"]
 where = { "/text" = { pattern = "^forbidden" } }
 """
 
-_SCENARIOS: Final[dict[str, tuple[Dialect, str]]] = {
-    "plain": ("mcp", "echo"),
-    "inline": ("mcp", "echo_inline"),
-    "policy with where": ("mcp", "echo_where"),
-    "effect write": ("mcp", "echo_write"),
-    "envelope dialect": ("envelope", "echo"),
+_SCENARIOS: Final[dict[str, tuple[Dialect, str, dict[str, bool]]]] = {
+    "plain": ("mcp", "echo", {}),
+    "inline": ("mcp", "echo_inline", {}),
+    "policy with where": ("mcp", "echo_where", {}),
+    "effect write": ("mcp", "echo_write", {}),
+    "envelope dialect": ("envelope", "echo", {}),
+    "envelope with provenance": ("mcp", "echo", {"capture_provenance": True}),
 }
 
 
@@ -168,14 +169,15 @@ def count_bare_loop() -> int:
     command = [sys.executable, str(_ROOT / "bench/servers/bare_loop.py")]
     totals: list[int] = []
     for times in (1, 5):
-        chunks = [_chunk("mcp", "echo", 1000 * (at + 1)) for at in range(times)]
+        chunks = [_chunk("mcp", "echo", {}, 1000 * (at + 1)) for at in range(times)]
         with TemporaryDirectory(prefix="portbook-bench-") as name:
             totals += counts_between_marks(command, Path(name), chunks, is_marked=False)
     return (totals[1] - totals[0]) // (4 * _CALLS)
 
 
-def _chunk(dialect: Dialect, tool: str, first: int) -> bytes:
-    return b"".join(frame + b"\n" for frame in frames(dialect, tool, range(first, first + _CALLS)))
+def _chunk(dialect: Dialect, tool: str, meta: dict[str, bool], first: int) -> bytes:
+    numbers = range(first, first + _CALLS)
+    return b"".join(frame + b"\n" for frame in frames(dialect, tool, numbers, meta=meta))
 
 
 def _mark(number: int) -> bytes:

@@ -26,10 +26,15 @@ from bench.child import environment
 from bench.http_load import HttpCalls, connect, exchange, headers_of
 from bench.peers import ROOT, SERVERS
 
-__all__ = ["Started", "WorkerFigures", "measured", "measured_starts"]
+__all__ = ["Started", "WorkerFigures", "children_of", "cpu_s", "measured", "measured_starts"]
 
 _CALLS: Final = 20_000
 _WARM_UP: Final = 500
+
+
+# By then all workers listen. What connects in the first milliseconds goes to the first one alone.
+_LISTENING_S: Final = 0.3
+
 _SETTINGS: Final = "[docs]\nenabled = false\n"
 _COMMAND: Final = (sys.executable, "-m", "portbook")
 
@@ -105,17 +110,18 @@ def measured(workers: int, calls: int = _CALLS) -> WorkerFigures:
     asked = HttpCalls(calls, revision="2026-07-28")
     options = ["serve", "--http", "--port", "0", "--workers", str(workers), str(SERVERS / "portbook_echo.py")]
     with _served([*_COMMAND, *options]) as (process, port), ExitStack() as opened:
-        serving = _children(process) or [process]
+        time.sleep(_LISTENING_S)
+        serving = children_of(process) or [process]
         sockets = [_sockets(each) for each in serving]
         connections = [opened.enter_context(connect(port)) for _ in range(asked.connections)]
         headers = headers_of(asked, connections[0])
         exchange(connections, headers, asked, range(1, 1 + _WARM_UP))
         got = tuple(_sockets(each) - earlier for each, earlier in zip(serving, sockets, strict=True))
         processes = list(dict.fromkeys((process, *serving)))
-        before, start = [_cpu_s(each) for each in processes], time.perf_counter()
+        before, start = [cpu_s(each) for each in processes], time.perf_counter()
         exchange(connections, headers, asked, range(1 + _WARM_UP, 1 + _WARM_UP + calls))
         elapsed = time.perf_counter() - start
-        taken = [_cpu_s(each) - earlier for each, earlier in zip(processes, before, strict=True)]
+        taken = [cpu_s(each) - earlier for each, earlier in zip(processes, before, strict=True)]
         pss_mib = sum(map(_pss_mib, processes))
     return WorkerFigures(
         workers, calls / elapsed, sum(taken) / calls * 1e6, max(taken) / calls * 1e6, pss_mib, got
@@ -130,12 +136,13 @@ def measured_starts(kind: str, workers: int = 4) -> Started:
     else:
         served = _served([*_COMMAND, *options[:4], "--workers", str(workers), *options[4:]])
     with served as (process, _):
-        found = [(_cpu_s(each), _pss_mib(each)) for each in _children(process)]
-    cpu_s, pss_mib = (sum(values) / workers for values in zip(*found, strict=True))
-    return Started(kind, cpu_s * 1e3, pss_mib)
+        found = [(cpu_s(each), _pss_mib(each)) for each in children_of(process)]
+    start_s, pss_mib = (sum(values) / workers for values in zip(*found, strict=True))
+    return Started(kind, start_s * 1e3, pss_mib)
 
 
-def _children(process: int) -> list[int]:
+def children_of(process: int) -> list[int]:
+    """Return the children of a process."""
     return [int(pid) for pid in Path(f"/proc/{process}/task/{process}/children").read_text("ascii").split()]
 
 
@@ -143,7 +150,8 @@ def _sockets(process: int) -> int:
     return sum(each.readlink().name.startswith("socket:") for each in Path(f"/proc/{process}/fd").iterdir())
 
 
-def _cpu_s(process: int) -> float:
+def cpu_s(process: int) -> float:
+    """Return the processor time of a process."""
     return time.clock_gettime((~process << 3) | 2)  # as in bench/child.py
 
 

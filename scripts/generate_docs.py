@@ -77,6 +77,12 @@ _SAMPLES: Final = {
     "policy.max_execution_timeout_ms": "5000",
     "policy.max_attempts": "3",
     "policy.max_calls_per_minute": "600",
+    "policy.rate": '"exact"',
+    "audit.ship": '"syslog"',
+    "audit.ship_to": '"tcp://127.0.0.1:601"',
+    "audit.ship_authorization": '"SHIP_TOKEN"',
+    "store.url": '"postgresql://portbook@127.0.0.1/portbook"',
+    "store.direct_url": '"postgresql://portbook@127.0.0.1:5432/portbook"',
     "schema_override_uri": '"path/to/schema.json"',
     "schema_override_sha256": '"…"',
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from typing import Any
 
@@ -101,3 +102,18 @@ from portbook.ids import ContentIds
 print(json.dumps([each.decode() for each in ContentIds().name(sys.argv[1].encode())]))
 """
     assert run_python(program, CONTENT.decode(), seed=seed) == list(Identity.read(ContentIds().name(CONTENT)))
+
+
+def test_ids_go_on_after_an_exception_while_some_were_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = RandomIds()
+    drawn = os.urandom
+
+    def fail(count: int) -> bytes:
+        monkeypatch.setattr(os, "urandom", drawn)
+        raise MemoryError
+
+    monkeypatch.setattr(os, "urandom", fail)
+    with pytest.raises(MemoryError):
+        next(ids.drawn)
+    assert ids.name(b"") != ids.name(b"")
+    assert next(ids.drawn)

@@ -9,10 +9,10 @@ from portbook.version import __version__
 if TYPE_CHECKING:
     from portbook.canonical import NotJSON
     from portbook.doors.http.mounted_app import MountedApp
-    from portbook.envelope.controls import Controls
     from portbook.envelope.enclose import Failure, enclose
     from portbook.envelope.inspection import inspect_envelope
     from portbook.envelope.problems import Problem
+    from portbook.envelope.provenance_controls import Controls
     from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
     from portbook.errors import CanonicalError, Failed
     from portbook.provenance.signing import BadKey, PublicKey, SigningKey
@@ -78,7 +78,7 @@ _HOMES = {
     "BadTool": "portbook.tools.spec",
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
-    "Controls": "portbook.envelope.controls",
+    "Controls": "portbook.envelope.provenance_controls",
     "Failed": "portbook.errors",
     "Failure": "portbook.envelope.enclose",
     "MountedApp": "portbook.doors.http.mounted_app",

@@ -181,18 +181,27 @@ class Boundary:
         emit: Emit,
         *,
         is_official: bool = False,
+        is_stateless: bool = False,
         session: Session | None = None,
         cancel: Cancel = lambda _: False,
         relay: SessionRelay | None = None,
     ) -> McpConnection:
         """Return a connection, which remembers what its client and this server agreed on.
 
-        Where `is_official`, all of its messages are MCP; `session` is what was agreed on earlier. `cancel`
+        Where `is_official`, all of its messages are MCP; where it `is_stateless`, each of them stands alone,
+        and any client may send the next; `session` is what was agreed on earlier. `cancel`
         ends a request that the client cancels, where the door can; `relay` reaches the nodes that run further
         requests of the same session.
         """
         return McpConnection(
-            self._parts, arrival, emit, is_official=is_official, session=session, cancel=cancel, relay=relay
+            self._parts,
+            arrival,
+            emit,
+            is_official=is_official,
+            is_stateless=is_stateless,
+            session=session,
+            cancel=cancel,
+            relay=relay,
         )
 
     def adopt(self, connection: McpConnection) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "NotWritten",
     "as_written",
     "canonical_bytes",
+    "canonical_part",
     "digest",
     "fingerprint",
     "is_same_json",
@@ -129,6 +130,16 @@ def canonical_bytes(value: Any) -> bytes:
         encoded = orjson.dumps(value, None, _SORTED)
     except orjson.JSONEncodeError as error:
         return _write_exactly(value, str(error), sort=True)
+    return encoded if encoded.find(b"null") < 0 else without_nan(encoded, value)
+
+
+def canonical_part(value: Any) -> bytes:
+    """Return `value` as `canonical_bytes` does, where these bytes are a part of those of a whole, too.
+
+    Raises `NotWritten` where they may not be: an integer from 2^64 on changes how the floats beside it are
+    written. And `NotJSON` where JSON has no such value.
+    """
+    encoded = orjson.dumps(value, None, _SORTED)
     return encoded if encoded.find(b"null") < 0 else without_nan(encoded, value)
 
 

@@ -11,6 +11,7 @@ import struct
 import uuid
 from binascii import hexlify
 from collections.abc import Iterator
+from itertools import chain, repeat
 from typing import Any, Protocol
 
 from portbook.model import IdBytes
@@ -23,6 +24,11 @@ class Ids(Protocol):
 
     deterministic: bool
 
+    @property
+    def drawn(self) -> Iterator[IdBytes]:
+        """Return the ids of all further calls whose content does not matter."""
+        ...
+
     def name(self, content: bytes) -> IdBytes:
         """Return the ids of the call with this canonical content."""
         ...
@@ -31,7 +37,7 @@ class Ids(Protocol):
 class RandomIds:
     """Ids that never repeat: random UUIDs (version 4)."""
 
-    __slots__ = ("_drawn",)
+    __slots__ = ("drawn",)
     deterministic = False
 
     def __init__(self) -> None:
@@ -40,15 +46,16 @@ class RandomIds:
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        self._drawn: Iterator[Any] = iter(())
+        # One step of native code for each call.
+        self.drawn: Iterator[IdBytes] = chain.from_iterable(map(_random_ids, repeat(_BATCH)))
 
     def name(self, content: bytes) -> IdBytes:
         """Return new ids; the content is ignored."""
-        return next(self._drawn, None) or self._draw()
-
-    def _draw(self) -> IdBytes:
-        self._drawn = drawn = _random_ids(_BATCH)
-        return next(drawn)
+        ids = next(self.drawn, None)
+        if ids is None:  # an exception, of memory for example, has ended the iterator
+            self._forget()
+            ids = next(self.drawn)
+        return ids
 
 
 # One system call serves this many identities of 48 random bytes each.
@@ -85,6 +92,11 @@ class ContentIds:
     __slots__ = ()
     deterministic = True
 
+    @property
+    def drawn(self) -> Iterator[IdBytes]:
+        """Return the ids of no content."""
+        return repeat(self.name(b""))
+
     def name(self, content: bytes) -> IdBytes:
         """Return the ids derived from this content."""
         digest = hashlib.sha256(content).hexdigest()
@@ -96,6 +108,16 @@ class ContentIds:
 _NAMES = ("request", "trace", "span")
 
 
-def run_id(content: bytes) -> str:
-    """Return the id of a run in provenance, derived from its content."""
-    return str(uuid.uuid5(_NAMESPACE, f"run:{hashlib.sha256(content).hexdigest()}"))
+# What the id of every run begins to be hashed from.
+_RUN = _NAMESPACE.bytes + b"run:"
+
+# The first digit of a UUID's variant, by the digit of the hash in its place.
+_VARIANT_DIGITS = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
+
+
+def run_id(content_digest: str) -> str:
+    """Return the id of a run in provenance (UUID version 5), derived from the SHA-256 of its content."""
+    hashed = hashlib.sha1(_RUN + content_digest.encode(), usedforsecurity=False).hexdigest()
+    variant = _VARIANT_DIGITS[hashed[16]]
+    # As `uuid.uuid5` has it, in a third of the time.
+    return f"{hashed[:8]}-{hashed[8:12]}-5{hashed[13:16]}-{variant}{hashed[17:20]}-{hashed[20:32]}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 from portbook.errors import Failed, Refused
-from portbook.text.named_tuple import NamedTuple
+from portbook.text.named_tuple import NamedTuple, new_tuple
 
 __all__ = [
     "JSON",
@@ -36,6 +36,7 @@ __all__ = [
     "Report",
     "Resumption",
     "Run",
+    "Sealed",
     "Start",
     "read_only",
 ]
@@ -168,7 +169,8 @@ class Identity(NamedTuple):
     @classmethod
     def read(cls, written: IdBytes) -> Identity:
         """Return ids that were written as bytes."""
-        return cls(written[0].decode(), written[1].decode(), written[2].decode())
+        request, trace, span = written
+        return new_tuple(cls, (request.decode(), trace.decode(), span.decode()))
 
     @property
     def written(self) -> IdBytes:
@@ -321,15 +323,19 @@ class Run(NamedTuple):
 Start: TypeAlias = "Callable[[JSONObject, Run], Any | Coroutine[Any, Any, Any]]"
 
 
+# A result in the form of a wire contract: its bytes, or the pieces of them.
+Sealed: TypeAlias = bytes | tuple[bytes, ...]
+
+
 class Done(NamedTuple):
     """The tool ran and its result passed every check."""
 
     body: bytes
     """The result as JSON, serialized once."""
-    sealed: bytes | None = None
+    sealed: Sealed | None = None
     """The result in the wire contract's form, where that differs."""
     envelope: bytes | None = None
-    """The result in its envelope, where one was asked for."""
+    """The result in its envelope, where one was asked for and `sealed` does not have it."""
     is_asking: bool = False
     """Whether the call is not complete: the caller has to answer first, then repeat it."""
 
@@ -337,7 +343,7 @@ class Done(NamedTuple):
     def wire(self) -> bytes:
         """Return the bytes to send."""
         if self.sealed is not None:
-            return self.sealed
+            return b"".join(self.sealed) if isinstance(self.sealed, tuple) else self.sealed
         return self.body if self.envelope is None else self.envelope
 
 

@@ -32,6 +32,7 @@ from portbook.ids import Ids
 from portbook.model import (
     JSON,
     NO_WISH,
+    ApiAnswer,
     Call,
     Caller,
     Completed,
@@ -45,16 +46,24 @@ from portbook.model import (
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.stages.approval import ApprovalStage, require_runnable, require_unchanged, unusable
-from portbook.stages.checked_result import bytes_of, checked_relay, is_suspect, redacted, require_finite
+from portbook.stages.checked_result import (
+    bytes_of,
+    checked_relay,
+    enclosed,
+    is_suspect,
+    may_be_enclosed,
+    redacted,
+    require_finite,
+)
 from portbook.stages.endings import as_outcome, cut_short, paused
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, EndOfTurn, Executor, OffLoop, Sink
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
-from portbook.stages.redacted_client import redacted_client, redacted_report
-from portbook.stages.result_envelope import enclosed, may_be_enclosed
 from portbook.stages.rules import InForce, Rules
 from portbook.stages.state import CallState
 from portbook.stages.tool_errors import fail
+from portbook.stages.tool_messages import redacted_client, redacted_report
+from portbook.text.named_tuple import new_tuple
 from portbook.tools.catalog import Catalog, Tool
 from portbook.wire.parsing import parse
 from portbook.wire.trace_context import is_trace_id
@@ -158,8 +167,15 @@ class Pipeline:
         """
         started = self._tick()
         is_named = self._is_deterministic or exchange.call.trace is not None
-        ids = self._name(exchange) if is_named else self._ids.name(b"")
-        state = CallState(exchange, self._in_force, ids, started)
+        state = CallState()
+        state.exchange, state.call, state.started = exchange, exchange.call, started
+        state.ids = self._name(exchange) if is_named else next(self._ids.drawn, None) or self._ids.name(b"")
+        state.in_force = in_force = self._in_force
+        state.rules = in_force.rules
+        state.outcome = state.caller = state.tool = state.decision = state.forms = state.bases = None
+        state.approval = state.answer = state.links = state.operator_said = None
+        state.known_identity = state.known_shown = None
+        state.is_redacted = state.has_begun = False
         try:
             crossed = self._cross(state)
             if type(crossed) is not Done:
@@ -337,7 +353,8 @@ class Pipeline:
 
     def _perform(self, state: CallState, row: PreparedTool) -> Done | Coroutine[Any, Any, Done]:
         """Run the tool, then check, redact and seal its result."""
-        state.exchange.began(row.tool)
+        if state.exchange.is_heeded:
+            state.exchange.began(row.tool)
         if row.has_intent:
             self.recorder.intend(state)
             if state.approval is not None:  # again: a disk may have taken its time
@@ -351,7 +368,7 @@ class Pipeline:
             return self._perform_waiting(state, row.tool, cast("Coroutine[Any, Any, Any]", result))
         if row.run is None:  # else it had no way to report anything
             state.exchange.send_reports()
-        return self._returned(state, row.tool, result)
+        return self._finish(state, row.tool, result)
 
     async def _perform_waiting(
         self, state: CallState, tool: Tool, executing: Coroutine[Any, Any, Any]
@@ -362,7 +379,7 @@ class Pipeline:
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
             return await fail(error, state, tool, self._on_fault, self._off_loop)
         state.exchange.send_reports()
-        rest = self._returned(state, tool, result)
+        rest = self._finish(state, tool, result)
         del result  # a large one waits for its turn as bytes alone
         return await _settled(rest)
 
@@ -382,40 +399,27 @@ class Pipeline:
             is_approved=state.approval is not None,
         )
 
-    def _returned(self, state: CallState, tool: Tool, result: Any) -> Done | Coroutine[Any, Any, Done]:
-        """Check, redact and seal what the tool returned; what takes long is done off the loop."""
-        try:
-            body = write(result, None, STRICT)
-        except NotWritten:
-            body = bytes_of(result)
-        if len(body) <= LARGE_BYTES:
+    def _finish(
+        self, state: CallState, tool: Tool, result: Any, body: bytes | None = None, *, is_clean: bool = False
+    ) -> Done | Coroutine[Any, Any, Done]:
+        """Check, redact, enclose and seal what the tool returned, whose JSON is `body` if it was written.
+
+        What takes long is done off the loop: then this runs again, in a thread.
+        """
+        if body is None:
+            try:
+                body = write(result, None, STRICT)
+            except NotWritten:
+                body = bytes_of(result)
+            if len(body) > LARGE_BYTES:
+                return self._finish_large(state, tool, result, body)
             if body.partition(b"null")[1]:  # not `find`: reading its arguments takes longer
                 require_finite(body, result)
-            return self._finished(state, tool, result, body)
-        require_finite(body, result)
-        if len(body) <= _AT_ONCE_BYTES and not may_be_enclosed(state) and not is_suspect(body, tool, state):
-            return self._finished(state, tool, result, body, is_clean=True)
-        if tool.spec.operation is not None or tool.spec.upstream is not None:
-            return self._off_loop.run(partial(self._finished_anew, state, tool, body))
-        return self._off_loop.run(partial(self._finished, state, tool, result, body))
-
-    def _finished_anew(self, state: CallState, tool: Tool, body: bytes) -> Done:
-        """Finish what an API or a server answered, which waited for its turn as bytes.
-
-        As a value it takes up to thirty times as much memory, and how many answer at once is not ours to say.
-        """
-        return self._finished(state, tool, parse(body), body)
-
-    def _finished(
-        self, state: CallState, tool: Tool, result: Any, body: bytes, *, is_clean: bool = False
-    ) -> Done:
-        """Check, redact, enclose and seal a result. Large results are finished in a thread."""
         if tool.spec.upstream is not None and tool.spec.kind == "tool":
             whole, result, body = checked_relay(result, body, tool, state, is_clean=is_clean)
             return _sealed(state, whole, body, enclosed(state, result, self._clock))
-        output, redactor = tool.output, state.in_force.rules.redactor
-        if state.answer is not None:
-            output = tool.output_of(state.answer.status)
+        redactor = state.in_force.rules.redactor
+        output = tool.output if state.answer is None else tool.output_of(state.answer.status)
         try:
             is_allowed = output.accepts(result)
         except ValueError:  # the library accepts fewer types than our writer
@@ -424,13 +428,34 @@ class Pipeline:
             raise Failed(Reason.BAD_RESULT, output.findings(result))
         if not (is_clean or redactor is None or tool.spec.secrets == "give") and redactor.might_touch(body):
             result, body = redacted(result, body, tool, output, state, redactor)
-        if state.answer is not None and state.answer.links:
-            state.links = cast("list[JSON]", state.redacted([*state.answer.links]))
+        state.links = None if state.answer is None else _links_of(state, state.answer)
         wish, envelope = state.call.wish, None
         if (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default:
             envelope = enclosed(state, result, self._clock)
         sealed = state.exchange.seal(tool, result, body, envelope, state.is_redacted, state.links)
-        return _done(Done, (body, sealed, None if envelope is None else json_bytes(envelope), False))
+        return new_tuple(
+            Done, (body, sealed, json_bytes(envelope) if envelope and sealed is None else None, False)
+        )
+
+    def _finish_large(
+        self, state: CallState, tool: Tool, result: Any, body: bytes
+    ) -> Done | Coroutine[Any, Any, Done]:
+        """Finish a large result: on the loop if it certainly has no secret, or else in a thread.
+
+        What an API or a server answered waits for its turn as bytes: as a value it takes up to thirty times
+        as much memory, and how many answer at once is not ours to say.
+        """
+        require_finite(body, result)
+        if len(body) <= _AT_ONCE_BYTES and not may_be_enclosed(state) and not is_suspect(body, tool, state):
+            return self._finish(state, tool, result, body, is_clean=True)
+        is_foreign = tool.spec.operation is not None or tool.spec.upstream is not None
+        given = None if is_foreign else (result,)
+
+        def finish() -> Done:
+            value = parse(body) if given is None else given[0]
+            return cast("Done", self._finish(state, tool, value, body))
+
+        return self._off_loop.run(finish)
 
     def _resolve(self, call: Call, caller: Caller, rules: Rules) -> PreparedTool:
         """Return the row of the tool that a call names, made with its first call.
@@ -485,6 +510,11 @@ def _subject(state: CallState, tool: Tool, caller: Caller) -> PolicyInput:
     )
 
 
+def _links_of(state: CallState, answer: ApiAnswer) -> list[JSON] | None:
+    """Return the links that an API gave beside its result, redacted."""
+    return cast("list[JSON]", state.redacted([*answer.links])) if answer.links else None
+
+
 def _bad_arguments(tool: Tool, call: Call) -> Refused:
     return Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
 
@@ -492,8 +522,6 @@ def _bad_arguments(tool: Tool, call: Call) -> Refused:
 def _sealed(state: CallState, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
     """Return the result in the form of its wire contract."""
     sealed = state.exchange.seal(state.tool, result, body, envelope, state.is_redacted, state.links)
-    return _done(Done, (body, sealed, None if envelope is None else json_bytes(envelope), False))
-
-
-# Makes a named tuple in a third of the time that its own constructor takes.
-_done: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return new_tuple(
+        Done, (body, sealed, json_bytes(envelope) if envelope and sealed is None else None, False)
+    )

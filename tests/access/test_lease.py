@@ -44,6 +44,12 @@ def test_only_a_lease_that_is_not_lost_is_renewed(expires_at: float, now: float,
     assert is_lost(expires_at, now) is (until is None)
 
 
+@pytest.mark.parametrize(("now", "until"), [(9.4, 19.4), (9.5, None), (9.9, None), (10.0, None)])
+def test_a_renewal_that_cannot_be_committed_in_time_is_not_begun(now: float, until: float | None) -> None:
+    assert extended(10.0, now, TERMS._replace(commit_s=0.5)) == until
+    assert is_lost(10.0, now) is (now >= 10.0)  # others still count on it until its end
+
+
 @given(
     asked=st.floats(0, 1000),
     reached_s=st.floats(0, 60),

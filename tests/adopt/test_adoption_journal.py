@@ -11,9 +11,8 @@ from typing import Final
 
 import pytest
 
-from portbook.adopt.adoption_journal import AdoptionJournal
+from portbook.adopt.adoption_journal import AdoptionJournal, OurEntry
 from portbook.adopt.file_change import ChangedMeanwhile, FileChange
-from portbook.adopt.journal_change import OurEntry
 from support.portbook_process import environment
 
 OLD: Final = b'{"mcpServers": {"a": {}}}'
@@ -51,7 +50,7 @@ else:
 """
 
 CHANGES: Final = f"""
-from portbook.adopt.journal_change import OurEntry
+from portbook.adopt.adoption_journal import OurEntry
 from portbook.adopt.file_change import FileChange
 
 def changes(folder):

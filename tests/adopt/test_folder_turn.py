@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.adopt.folder_turn import folder_turn
+from portbook.adopt.file_change import folder_turn
 
 
 def is_locked(folder: Path) -> bool:
@@ -48,7 +48,7 @@ def test_who_waited_for_a_folder_that_was_removed_locks_the_one_that_is_there(
             found.append(is_locked(folder))
 
     with folder_turn(folder):
-        monkeypatch.setattr("portbook.adopt.folder_turn.fcntl.flock", told)
+        monkeypatch.setattr("portbook.adopt.file_change.fcntl.flock", told)
         second = threading.Thread(target=wait)
         second.start()
         assert waits.wait(30)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from portbook.adopt.adoption_journal import JournalChange, OurEntry
 from portbook.adopt.file_change import FileChange
-from portbook.adopt.journal_change import JournalChange, OurEntry
 
 
 def test_a_change_is_read_as_it_was_written_and_has_no_contents() -> None:

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+from portbook.adopt.adoption_journal import JournalChange, OurEntry, settle_conflict
 from portbook.adopt.file_change import digest_of
-from portbook.adopt.journal_change import JournalChange, OurEntry
-from portbook.adopt.undo_conflict import settle_conflict
 
 OURS: Final = {"command": "portbook"}
 A: Final = {"command": "a"}

@@ -10,7 +10,7 @@ from portbook.apis.credential_choice import ChosenCredentials, CredentialChooser
 from portbook.apis.gateway import Gateway, Login, ManagedIdentity, Secret
 from portbook.apis.openapi.security_schemes import Requirement, SecurityScheme, described
 from portbook.apis.table_reader import Table
-from portbook.tools.credential_use import CredentialUse
+from portbook.tools.operation import CredentialUse
 
 KEY = CredentialUse("key", "header", "X-Key")
 QUERY = CredentialUse("query", "query", "api_key")

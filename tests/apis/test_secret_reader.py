@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.gateway import Login, Secret
-from portbook.apis.secret_reader import read_login, read_secret
+from portbook.apis.gateway import Login, Secret, read_login, read_secret
 from portbook.apis.table_reader import Table
 
 HERE = Path("/settings")

@@ -10,7 +10,7 @@ from portbook.app.server_reports import ServerReports
 from portbook.clock import SystemClock
 from portbook.stores.sqlite import Store
 from portbook.stores.upstreams import UpstreamStore
-from portbook.upstreams.server_status import ServerStatus
+from portbook.upstreams.supervisor import ServerStatus
 
 
 class Servers:

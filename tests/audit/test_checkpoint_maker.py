@@ -12,6 +12,7 @@ from portbook.audit.checkpoint_maker import CheckpointMaker, log_name
 from portbook.audit.checkpoint_verification import verify_checkpoints
 from portbook.audit.journal import Journal
 from portbook.audit.merkle_tree import root_of
+from portbook.audit.record_form import as_pieces
 from portbook.stores.checkpoints import CheckpointStore
 from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Store
@@ -67,7 +68,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def write(journal: Journal, *names: str) -> None:
-    journal.write_all([(b'{"a":1}', b'{"request_id":"%b"}' % name.encode()) for name in names])
+    journal.write_all([as_pieces(b'{"a":1}', b'{"request_id":"%b"}' % name.encode()) for name in names])
 
 
 def test_two_writers_are_covered_by_one_checkpoint_when_it_is_due(desk: Desk) -> None:

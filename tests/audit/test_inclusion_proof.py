@@ -31,14 +31,14 @@ def a_log(count: int) -> tuple[list[bytes], list[bytes], CoveredRecords]:
 def test_every_record_has_a_proof_that_is_read_as_it_was_written(count: int) -> None:
     lines, hashes, covered = a_log(count)
     for seq in {1, count // 2 + 1, count}:
-        found = covering([covered], "log", "execution", "a.jsonl", seq)
+        found = covering([covered], "execution", "a.jsonl", seq)
         assert found is not None
         proof = proof_of(lines[seq - 1], seq, hashes, found[1], covered)
         proven = check_proof(InclusionProof.read(json.dumps(proof.as_data())))
         assert proven.record["number"] == seq - 1
         assert (proven.signed_by, proven.is_anchored) == (KEY.key_id, False)
-    assert covering([covered], "log", "execution", "a.jsonl", count + 1) is None
-    assert covering([covered], "elsewhere", "execution", "a.jsonl", 1) is None
+    assert covering([covered], "execution", "a.jsonl", count + 1) is None
+    assert covering([covered], "execution", "c.jsonl", 1) is None
 
 
 def a_proof() -> tuple[InclusionProof, CheckpointMark]:

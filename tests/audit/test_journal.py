@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from portbook.audit.journal import ChainedSink, Journal
+from portbook.audit.record_form import as_pieces
 from portbook.canonical import json_bytes
 
 STARTED = "2026-01-02T03:04:05.678Z"
@@ -292,7 +293,7 @@ def test_a_record_without_its_first_view_gets_no_second_one(
 ) -> None:
     journal = kept.open()
     records = [
-        (json_bytes({**ENVELOPE, "count": count}), json_bytes({**EXECUTION, "count": count}))
+        as_pieces(json_bytes({**ENVELOPE, "count": count}), json_bytes({**EXECUTION, "count": count}))
         for count in range(3)
     ]
     writes = iter([False, True, False, True, True])  # all executions, then each of them; all envelopes

@@ -290,6 +290,6 @@ def test_records_that_are_written_together_fail_one_by_one(
     records = [{**RECORD, "count": count} for count in range(3)]
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", Disk(*takes))
-        found = sink.write_all([json_bytes(record) for record in records])
+        found = sink.write_all([sink.pieces_of(json_bytes(record)) for record in records])
     assert sorted(found) == failed
     assert parsed(sink) == [record for place, record in enumerate(records) if place not in failed]

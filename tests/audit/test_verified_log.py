@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from portbook.audit.chain import Links
+from portbook.audit.checkpoint import checkpoint_of
 from portbook.audit.journal import chained
-from portbook.audit.verified_log import lost_calls, proof_data, verified_streams
+from portbook.audit.verified_log import CoveredLog, lost_calls, proof_data, verified_streams
+from portbook.stores.checkpoints import CoveredRecords, Segment
 
 
 def written(folder: Path, *records: bytes) -> Path:
@@ -37,3 +41,26 @@ def test_a_call_whose_process_died_is_lost(tmp_path: Path) -> None:
     (intents / "2026-01-31T09-00-00.000Z.a.jsonl").write_bytes(kept)
     lost = proof_data({}, lost_calls(tmp_path))["unknown"]
     assert [(each["request_id"], each["line"]) for each in lost] == [("b", 2)]
+
+
+@pytest.mark.parametrize(
+    ("log", "files", "known"),
+    [
+        ("pod-a:/runs", {"a1"}, ["a1", "a2"]),
+        ("pod-x:/runs", {"a1"}, ["a1", "a2"]),  # renamed
+        ("pod-x:/runs", {"old1"}, ["old1", "old2"]),  # from before machines were told apart
+        ("pod-b:/runs", {"a1"}, ["a1", "a2", "b1"]),  # renamed, with files of its own
+        ("pod-x:/runs", set[str](), []),  # renamed, with nothing left: nobody can tell
+        (None, set[str](), ["a1", "a2", "b1", "old1", "old2"]),  # collected from all
+    ],
+)
+def test_a_folder_is_known_by_every_name_that_one_of_its_files_was_covered_under(
+    log: str | None, files: set[str], known: list[str]
+) -> None:
+    covered = {"pod-a:/runs": ["a1", "a2"], "pod-b:/runs": ["b1"], "/runs": ["old1", "old2"]}
+    segments = tuple(
+        Segment(name, "execution", file, 1, 1, "a" * 64, None) for name in covered for file in covered[name]
+    )
+    row = checkpoint_of(None, segments, [], None, "2026-01-02T03:04:05.000Z", None)
+    heads = CoveredLog([CoveredRecords(row, segments)], log, files).heads_of("execution")
+    assert sorted(each.head.file for each in heads) == known

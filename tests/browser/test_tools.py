@@ -219,6 +219,8 @@ def test_resources_are_read_and_prompts_are_got(tools: Visit) -> None:
     page.get_by_role("button", name="Read the resource").click()
     expect(page.get_by_text("The note milk.")).to_be_visible()
     page.get_by_role("link", name=re.compile("^greet")).click()
+    # The form before it has a field of the same name.
+    expect(page.get_by_role("button", name="Get the prompt")).to_be_visible()
     page.get_by_role("textbox", name="name required").fill("Ada")
     page.get_by_role("button", name="Get the prompt").click()
     expect(page.get_by_text("Please greet Ada.")).to_be_visible()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.builtin.snippets import snippet
+from portbook.builtin.docs_search import snippet
 
 
 def tokens(raw: bytes) -> list[tuple[int, int, str]]:

@@ -42,7 +42,7 @@ def test_no_cell_is_a_formula(value: Any, cell: str) -> None:
 
 
 def test_a_line_shows_that_something_is_not_there() -> None:
-    assert in_a_line({"tool_id": "mcp.tool:echo"}) == "-    -  echo  OK  - ms  -  -  -"
+    assert in_a_line({"tool_id": "mcp.tool:echo"}) == "-    -  echo  -  - ms  -  -  -"
 
 
 def test_what_a_forged_record_holds_is_escaped() -> None:

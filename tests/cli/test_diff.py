@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from portbook.cli.schema_change_report import CHANGE_FORMATS
+from portbook.cli.diff import CHANGE_FORMATS
 from support.portbook_process import Finished, run
 from support.pseudo_terminal import on_a_terminal
 

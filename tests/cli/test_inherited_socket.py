@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from portbook.cli.inherited_socket import TAKE_OVER, Inherited
+from portbook.cli.reload_over_http import TAKE_OVER, Inherited
 
 
 @pytest.fixture

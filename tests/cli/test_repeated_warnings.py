@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.cli.repeated_warnings import RepeatedWarnings
+from portbook.cli.worker_supervisor import RepeatedWarnings
 
 
 def test_a_warning_that_a_different_worker_has_just_given_is_not_new() -> None:

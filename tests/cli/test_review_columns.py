@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from portbook.cli.review_columns import side_by_side
+from portbook.cli.review import side_by_side
 
 
 @pytest.fixture(autouse=True)

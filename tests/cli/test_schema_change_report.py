@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from portbook.assets.compat.verdict import Comparison, Compatibility, SchemaBreak
-from portbook.cli.schema_change_report import ChangedSchema, written_changes
+from portbook.cli.diff import ChangedSchema, written_changes
 from portbook.errors import Finding
 from support.portbook_process import environment
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from portbook.cli import worker_supervisor
-from portbook.cli.worker_link import Command
+from portbook.cli.worker_process import Command
 from portbook.cli.worker_supervisor import WorkerSupervisor
 
 READY: dict[str, Any] = {"served": "1 tool", "lists": {}, "policy": "p"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portbook import Toolset
-from portbook.cli.served_counts import served_counts
+from portbook.cli.served_lists import served_counts
 from portbook.tools.catalog import Catalog
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from portbook.cli.worker_link import WORKER, Command, WorkerLink, WorkerPlace
-from portbook.doors.http.server.connection_tally import create_tally
+from portbook.cli.worker_process import WORKER, Command, WorkerLink, WorkerPlace
+from portbook.doors.http.server.admission import create_tally
 
 PATIENCE_S = 60.0
 
@@ -41,7 +41,7 @@ def test_it_is_taken_once_and_what_the_worker_starts_does_not_have_it(
     given = WorkerPlace(3, listener.fileno(), ours.detach(), tally, 0, 1)
     monkeypatch.setenv(WORKER, ",".join(map(str, given)))
     spoken: list[str] = []
-    monkeypatch.setattr("portbook.cli.worker_link.speak_as", spoken.append)
+    monkeypatch.setattr("portbook.cli.worker_process.speak_as", spoken.append)
     link = WorkerLink.of_environment()
     assert link is not None
     assert (link.place, link.tells_doubts, spoken) == (given, True, ["worker 3"])

@@ -30,6 +30,8 @@ from support.supervised_workers import (
 )
 
 CLIENTS = 6
+CALLS_APART_S = 0.01
+"""Of one client: workers take seconds to start, and what is called meanwhile has to be verified."""
 
 
 class Load:
@@ -66,6 +68,7 @@ class Load:
                 self.answered.append(entry)
             else:
                 self.wrong.append((entry, response.status, text))
+            self._stopping.wait(CALLS_APART_S)
             if response.will_close or number % 3 == 0:  # new connections, too
                 connection.close()
                 connection = self._connection()

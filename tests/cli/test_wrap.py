@@ -183,7 +183,7 @@ def test_a_program_that_prints_without_end_is_ended(tmp_path: Path) -> None:
     assert [error["code"] for error in envelope["errors"]] == ["ADAPTER.OUTPUT.TOO_LARGE"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_the_program_and_the_envelope_says_so(number: signal.Signals, tmp_path: Path) -> None:
     with child(
         [*PORTBOOK, "wrap", "--", "sh", "-c", "echo started >&2; exec sleep 60"],

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +33,12 @@ pytestmark = pytest.mark.timeout(
 ARRIVAL = Arrival("stdio", "stdio", key="a key")
 
 
+class Unrecorded(contextlib.nullcontext[None]):
+    """In place of what writes records."""
+
+    tick = staticmethod(time.perf_counter)
+
+
 class Scripted:
     """A boundary that does what the frame says, and remembers what it was asked."""
 
@@ -39,7 +46,7 @@ class Scripted:
         self.log: list[str] = []
         self.arrivals: list[Arrival] = []
         self.waiting: dict[str, asyncio.Future[str]] = {}
-        self.recorder = contextlib.nullcontext()
+        self.recorder = Unrecorded()
 
     def connect(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.executors.decoded_body import NotDecoded, content_of, value_of_body
+from portbook.executors.http_response import NotDecoded, content_of, value_of_body
 
 VALUES: list[tuple[str, bytes, str, Any]] = [
     ("JSON", b'{"a":1}', "application/json", {"a": 1}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.executors.link_header import links_of
+from portbook.executors.http_response import links_of
 
 NEXT = {"url": "/a?page=2", "rel": "next"}
 

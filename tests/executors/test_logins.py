@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from portbook.apis.gateway import Login, Secret
-from portbook.executors.logins import LoginValue
+from portbook.executors.credentials import LoginValue
 from portbook.executors.secrets import NoCredential
-from portbook.tools.credential_use import CredentialForm
+from portbook.tools.operation import CredentialForm
 
 ENVIRON = {"KEY": "k-1", "PAIR": "ada:p w", "COLON": "a:b"}
 KEY = Secret(env="KEY")

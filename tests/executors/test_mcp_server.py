@@ -14,7 +14,7 @@ from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.upstreams.connection import UpstreamConnection
-from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.transport import NotSent
 from support.fake_upstream import FakeLink, connected, text
 

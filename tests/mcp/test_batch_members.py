@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.mcp.batch_members import BatchMembers
+from portbook.mcp.batches import BatchMembers
 from portbook.model import Answer
 
 ANSWER = Answer(b"{}", 200)

@@ -123,3 +123,74 @@ def test_whoever_speaks_without_a_handshake_speaks_mcp_too() -> None:
     connection = Connection()
     connection.request("tools/list", params("2026-07-28"))
     assert "error" in connection.send(TOO_LONG)[0]
+
+
+_USUAL = (
+    b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"usual"}}}'
+)
+_SECRET = b"password=hunter2hunter2"
+_TRACE = b"00-%b-%b-01" % (b"a" * 32, b"b" * 16)
+
+
+@pytest.mark.parametrize("revision", HANDSHAKES)
+@pytest.mark.parametrize(
+    "message",
+    [
+        _USUAL,
+        _USUAL.replace(b"7", b'"seven"'),
+        _USUAL.replace(b"7", b"0"),
+        _USUAL.replace(b"7", b"-0"),
+        _USUAL.replace(b"7", b"7.5"),
+        _USUAL.replace(b"7", b"true"),
+        _USUAL.replace(b"7", b"null"),
+        _USUAL.replace(b"7", b"%d" % 10**30),
+        _USUAL.replace(b"7", b'"%b"' % (b"x" * 300)),
+        _USUAL.replace(b":", b": "),
+        _USUAL.replace(b"usual", rb"\u0061 \" \\ null"),
+        _USUAL.replace(b"usual", "é € 😀 null".encode()),
+        _USUAL.replace(b"usual", rb"a \"quoted\" \\ \n text"),
+        _USUAL.replace(b"usual", _SECRET),
+        _USUAL.replace(b"usual", b"x" * 5000),
+        _USUAL.replace(b"text", b"test"),
+        _USUAL.replace(b'"usual"', b"1e999"),
+        _USUAL.replace(b'"usual"', b'"a","text":"b"'),
+        _USUAL.replace(b'{"text":"usual"}', b"[]"),
+        _USUAL.replace(b'{"text":"usual"}', b"null"),
+        _USUAL.replace(b'"arguments"', b'"_meta"'),
+        _USUAL.replace(b'"arguments":', b'"_meta":{"traceparent":"%b"},"arguments":' % _TRACE),
+        _USUAL.replace(b'"arguments":', b'"task":{},"arguments":'),
+        _USUAL.replace(b'"arguments":', b'"tool":"mcp.tool:echo","arguments":'),
+        _USUAL.replace(b'"name"', b'"nome"'),
+        _USUAL.replace(b'"echo"', b'["echo"]'),
+        _USUAL.replace(b'"echo"', b'"mcp.tool:echo"'),
+        _USUAL.replace(b'"echo"', b'"no_such"'),
+        _USUAL.replace(b"tools/call", b"tools/list"),
+        _USUAL.replace(b"tools/call", b"prompts/get"),
+        _USUAL.replace(b'"id":7', b'"result":{}'),
+        _USUAL.replace(b'"jsonrpc":"2.0"', b'"jsonrpc":"1.0"'),
+        _USUAL.replace(b'"jsonrpc"', b'"error"'),
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":["name","arguments"]}',
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"name"}',
+    ],
+)  # fmt: skip
+def test_a_message_is_answered_and_recorded_as_if_no_call_had_come_before_it(
+    message: bytes, revision: str
+) -> None:
+    found: list[object] = []
+    for before in ((), (_USUAL, _USUAL)):
+        connection = Connection().open(revision)
+        connection.send(*before)
+        log = connection.sink
+        number = len(log.executions)
+        answers = connection.send(message)
+        own = {"trace_id", "request_id", "traceId", "requestId", "spanId"}
+        for records in (log.executions, log.records):
+            assert len(records) == number + 1
+        found.append(
+            (
+                answers,
+                {name: value for name, value in log.executions[-1].items() if name not in own},
+                {name: value for name, value in log.records[-1].items() if name not in own},
+            )
+        )
+    assert found[0] == found[1]

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from portbook.clock import SystemClock
-from portbook.mcp.node import CHANGE, Bell, Node
-from portbook.mcp.node_lease import NodeLease
+from portbook.mcp.node import CHANGE, Bell, Node, NodeLease
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail, Mailbox
 from portbook.stores.sqlite import Store

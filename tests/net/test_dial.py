@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from portbook.net.destinations import Destination, Destinations, parse_destination
-from portbook.net.dial import Dialler, Unreachable, Untrusted
+from portbook.net.dial import Dialler, NotPermitted, Unreachable, Untrusted
 from portbook.net.http_connection import HttpConnection
-from portbook.net.resolved_addresses import NotPermitted
 from support.scripted_api import HANG, Certificates, Conversation, Upstream, answer, forwarder
 
 API = Destination("https", "api.example.com", 443)

@@ -11,10 +11,9 @@ import pytest
 
 from portbook.net import connection_pool
 from portbook.net.destinations import Destinations, parse_destination
-from portbook.net.dial import Dialler, Unreachable, dial_system
+from portbook.net.dial import Dialler, NotPermitted, Unreachable, dial_system
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import Broken, HttpConnection, TooLarge
-from portbook.net.resolved_addresses import NotPermitted
 from support.scripted_api import HANG, Certificates, Conversation, Upstream, answer
 
 

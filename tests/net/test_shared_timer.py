@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from portbook.net.shared_timer import SharedTimer
+from portbook.net.time_limit import SharedTimer
 
 
 def made() -> asyncio.Future[str]:

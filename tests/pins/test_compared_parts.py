@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.pins.compared_parts import compared_parts
+from portbook.pins.difference import compared_parts
 
 APPROVED: dict[str, Any] = {
     "description": "Sends.",

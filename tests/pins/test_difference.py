@@ -9,7 +9,7 @@ import pytest
 
 from portbook.model import JSONObject
 from portbook.pins.difference import difference_of
-from portbook.pins.grade import Grade
+from portbook.pins.on_change import Grade
 from portbook.pins.schema_change import Effort
 
 TEXT: dict[str, Any] = {"type": "string"}

@@ -6,8 +6,7 @@ from itertools import product
 
 import pytest
 
-from portbook.pins.grade import Grade
-from portbook.pins.on_change import OnChange, Reaction
+from portbook.pins.on_change import Grade, OnChange, Reaction
 
 
 def test_the_defaults_are_those_of_the_settings_reference() -> None:

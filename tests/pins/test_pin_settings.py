@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.table_reader import Table
-from portbook.pins.on_change import OnChange, Reaction
-from portbook.pins.pin_settings import PinSettings, read_pin_settings
+from portbook.pins.on_change import OnChange, PinSettings, Reaction, read_pin_settings
 
 
 def read(given: Mapping[str, Any]) -> PinSettings:

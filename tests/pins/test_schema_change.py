@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.model import JSON, JSONObject
-from portbook.pins.grade import Grade
+from portbook.pins.on_change import Grade
 from portbook.pins.schema_change import Effort, SchemaChange, change_of_input, change_of_output
 
 TEXT: JSONObject = {"type": "string"}

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.pins.grade import Grade
-from portbook.pins.on_change import OnChange, Reaction
+from portbook.pins.on_change import Grade, OnChange, Reaction
 from portbook.pins.server_definitions import SERVER, ServerDefinitions
 from portbook.pins.standing import Standing, judge
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from portbook.canonical import digest
+from portbook.canonical import canonical_bytes, digest
+from portbook.ids import run_id
 from portbook.provenance.artifacts import Artifact
 from portbook.provenance.inputs_and_outputs import inputs_of
 from portbook.provenance.occasion import Occasion
-from portbook.provenance.record import build_record
+from portbook.provenance.record import ProvenanceForm
 from portbook.provenance.subject import Subject
 from portbook.tools.registry import SchemaRegistry
 
@@ -28,20 +31,35 @@ GOVERNED = replace(
 
 
 def record(subject: Subject = SUBJECT, content: Any = "out", *, is_deterministic: bool = True) -> Any:
-    return build_record(
+    form = ProvenanceForm(
         subject,
         inputs=inputs_of(subject, is_digested=False, is_full=False),
         outputs=(),
         evidence=(),
         parents=(),
         done=["engine.a", "engine.b", "engine.a"],
-        content=content,
-        is_deterministic=is_deterministic,
+        time=None if is_deterministic else subject.occasion.time,
+    )
+    return form.record_of(
+        subject.arguments,
+        content,
+        request_id=subject.request_id,
+        occasion=None if is_deterministic else subject.occasion.request_id,
     )
 
 
 def test_a_record_is_what_its_schema_allows() -> None:
     assert SchemaRegistry().load("prov.record.v0.1").findings(record()) == ()
+
+
+def test_the_id_of_a_run_is_derived_from_its_content_as_a_whole() -> None:
+    # The content has one canonical form, in which an integer from 2^64 on changes how floats are written.
+    numbers = [1, 1e-7, None, 2**64, "text"]
+    for arguments, result in itertools.product(numbers, numbers):
+        made = record(replace(SUBJECT, arguments={"a": arguments}), [result])
+        bare = {name: value for name, value in made.items() if name != "integrity"} | {"run_id": ""}
+        whole = canonical_bytes([bare, {"a": arguments}, None, [[result], []], None])
+        assert made["run_id"] == run_id(hashlib.sha256(whole).hexdigest())
 
 
 def test_a_method_is_named_once() -> None:

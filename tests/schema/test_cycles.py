@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from portbook.schema.cycles import components
+from portbook.schema.evaluation_cost import components
 from support.counts import count, seed
 
 

@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from portbook.schema.definition_weights import DefinitionWeights, referred_names
-from portbook.schema.evaluation_cost import CIRCULAR, TOO_COSTLY, TOO_NESTED, examine
+from portbook.schema.evaluation_cost import (
+    CIRCULAR,
+    TOO_COSTLY,
+    TOO_NESTED,
+    DefinitionWeights,
+    examine,
+    referred_names,
+)
 from support.counts import count, seed
 
 

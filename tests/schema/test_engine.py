@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from portbook.errors import Finding
+from portbook.schema import engine
 from portbook.schema.cache import validator_for
 from portbook.schema.dialects import DIALECT
 from portbook.schema.engine import BadSchema, SchemaViolation, compile_schema, is_usable_pattern
@@ -37,6 +39,36 @@ def refusal(schema: Any) -> tuple[Finding, ...]:
         validator_for(schema)
     assert raised.value.findings
     return raised.value.findings
+
+
+ASSERTED = [
+    case("an id with a space", {"$id": "a b"}),
+    case("a reference with a space", {"$ref": "a b"}),
+    case("a reference within, with a space", {"$ref": "#/$defs/a b", "$defs": {"a b": {}}}),
+    case("a dynamic reference with a space", {"$dynamicRef": "a b"}),
+    case("a recursive reference of an older draft, with a space", {"$recursiveRef": "a b % zz"}),
+    case("another dialect among dependencies", {"dependencies": {"a": {"$schema": "not a uri %%"}}}),
+    case("a vocabulary with a space", {"$vocabulary": {"a b": True}}),
+    case("a pattern that is none", {"pattern": "("}),
+    case("a pattern of names that is none", {"patternProperties": {"(": {}}}),
+]
+
+
+@pytest.mark.parametrize("schema", ASSERTED)
+@pytest.mark.parametrize("around", [{}, {"properties": {"a": {}}}], ids=["alone", "within"])
+def test_formats_of_a_schemas_own_values_are_asserted(schema: Any, around: Any) -> None:
+    # Most schemas are compared with a meta-schema that does not assert them: these must not be.
+    given = {"properties": {"a": schema}} if around else schema
+    asserting = jsonschema_rs.Draft202012Validator({"$ref": DIALECT}, offline=True, validate_formats=True)
+    assert not asserting.is_valid(given)
+    assert refusal(given) == tuple(sorted(engine._finding(error) for error in asserting.iter_errors(given)))  # pyright: ignore[reportPrivateUsage]
+
+
+@given(SCHEMAS | VALUES)
+def test_a_schema_matches_plainly_only_where_it_matches_its_meta_schema(schema: Any) -> None:
+    asserting = jsonschema_rs.Draft202012Validator({"$ref": DIALECT}, offline=True, validate_formats=True)
+    if engine._matches_plainly(schema, DIALECT):  # pyright: ignore[reportPrivateUsage]
+        assert asserting.is_valid(schema)
 
 
 # ------------------------------------------------------------------------------------------------ findings

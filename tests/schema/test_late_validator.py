@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from portbook.schema.cache import validator_for
+from portbook.schema.cache import LateValidator, NotCompiled, validator_for
 from portbook.schema.engine import Validator
-from portbook.schema.late_validator import LateValidator, NotCompiled
 from portbook.tools.registry import SchemaRegistry
 
 SCHEMA = {"type": "object", "required": ["a"]}

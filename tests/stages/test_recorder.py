@@ -235,7 +235,7 @@ def test_after_a_record_that_cannot_be_made_failures_are_still_those_of_their_ow
         raise ValueError
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr("portbook.stages.recorder.both_views", unmade)
+        meanwhile.setattr("portbook.stages.recorder.record_lines", unmade)
         with pytest.raises(ValueError, match=r"^$"):
             world.run(a_call())
     monkeypatch.setattr(world.sink, "write_all", lambda views: {len(views) - 1: OSError(28, "full")})

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from portbook.stores.approvals import ApprovalStore
+from portbook.stores.sqlite import Store
+from portbook.testing.fixed_time import FixedClock
 from support.approval_world import World
 
 
@@ -22,3 +24,15 @@ def approvals(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Approv
     world = World(tmp_path / "portbook.db" if request.param == "file" else Path(":memory:"), url)
     yield world.approvals()
     world.close()
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "portbook.db")
+    yield made
+    made.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,46 @@ import pytest
 
 from portbook.access.approval_ticket import State
 from portbook.errors import Reason
+from portbook.stores import approval_rows as rows
 from portbook.stores import approvals as tickets
 from portbook.stores.approvals import ApprovalStore
+from portbook.stores.connection_types import Connection
 from support.approval_world import ASK, World, approved, asked, for_order, refusal_of, settled, why
+
+
+class Counting:
+    """A connection that counts the rows it sends."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.sent = 0
+        self._connection = connection
+
+    def execute(self, statements: str, bindings: Any = None, /) -> Any:
+        found = list(self._connection.execute(statements, bindings))
+        self.sent += len(found)
+        return found
+
+
+def test_tickets_are_read_a_page_at_a_time_newest_first(
+    approvals: ApprovalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "_PAGE", 4)
+
+    async def scenario() -> list[str]:
+        return [await asked(approvals, for_order(number)) for number in range(10)]
+
+    newest = asyncio.run(scenario())[::-1]
+    assert [ticket.id for ticket in approvals.tickets()] == newest
+
+    def first_three(connection: Connection) -> int:
+        counting = Counting(connection)
+        found = itertools.islice(rows.newest(counting, State), 3)
+        assert [ticket.id for ticket in found] == newest[:3]
+        return counting.sent
+
+    assert approvals._store.read(first_three, 0) == 4
+    assert [ticket.id for ticket in approvals.tickets(limit=5)] == newest[:5]
+    assert [ticket.id for ticket in approvals.tickets(State.PENDING, limit=None)] == newest
 
 
 @pytest.mark.covers("002.approval.no-secrets")

@@ -49,7 +49,7 @@ def test_a_call_that_was_not_approved_becomes_a_ticket(approvals: ApprovalStore)
         refusal = await refusal_of(approvals, ASK)
         [ticket] = approvals.tickets()
         assert refusal.reason is Reason.APPROVAL_REQUIRED
-        assert refusal.details == {"approval_id": ticket.id, "expires_at": later(START, 3600)}
+        assert refusal.details == {"approval_id": ticket.id, "expires_at": later(ticket.asked_at, 3600)}
         assert refusal.is_retryable
         assert (ticket.state, ticket.tool, ticket.shown, ticket.caller, ticket.session) == (
             State.PENDING,
@@ -230,8 +230,8 @@ def test_redemptions_that_read_at_the_same_time_do_not_both_write(
         approval_id = await approved(approvals)
         ticket = approvals.ticket(approval_id)
 
-        async def read_before(_: str) -> Ticket | None:
-            return ticket
+        async def read_before(_: str) -> tuple[Ticket | None, str]:
+            return ticket, START
 
         monkeypatch.setattr(approvals, "_fetched", read_before)
         outcomes = await asyncio.gather(
@@ -258,6 +258,39 @@ def test_only_who_runs_a_call_ends_it(world: World) -> None:
         assert state_of(one, approval_id) is State.DONE
 
     asyncio.run(scenario())
+
+
+def test_approvals_that_machines_share_expire_by_the_clock_of_the_database(
+    tmp_path: Path, postgres_schema: str
+) -> None:
+    world = World(tmp_path / "none", postgres_schema)
+    approvals = world.approvals(expires_s=600)
+
+    async def scenario() -> None:
+        approval_id = await approved(approvals)
+        for seconds in (1e9, -2e9):  # a machine whose clock is wrong
+            world.clock.advance(seconds)
+            assert state_of(approvals, approval_id) is State.APPROVED
+            assert approvals.count_pending() == 0
+            assert await approvals.admit(ASK, approval_id) == approval_id
+            await approvals.restore(approval_id)
+        done = await approved(approvals, for_order(2))
+        await approvals.admit(for_order(2), done)
+        await approvals.complete(done)
+        ticket = approvals.ticket(done)
+        assert ticket is not None
+        assert ticket.started_at is not None
+        assert ticket.ended_at is not None
+        assert ticket.started_at <= ticket.ended_at <= approvals.now() <= ticket.expires_at
+        with psycopg.connect(postgres_schema, autocommit=True) as database:
+            database.execute("UPDATE ticket SET expires_at = asked_at")
+        assert why(await refusal_of(approvals, ASK, approval_id)) == "expired"
+        assert state_of(approvals, approval_id) is State.EXPIRED
+        with pytest.raises(Undecidable):
+            await approvals.decide(approval_id, "deny", by="eve")
+
+    asyncio.run(scenario())
+    world.close()
 
 
 # -- waiting

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.stores.atomic_file import write_atomically
+from portbook.stores.lock_file import write_atomically
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -38,8 +38,10 @@ def test_a_checkpoint_covers_what_every_writer_published_since_the_last(kept: Ch
     assert kept.cover([after], [], make).result() is True
     first, second = kept.covered()
     assert (first.segments, second.segments) == ((ONE, OTHER), (after,))
-    assert kept.last_of("log") == {("execution", "a.jsonl"): 3, ("execution", "b.jsonl"): 2}
-    assert kept.last_of("elsewhere") == {}
+    assert kept.last_published() == {
+        ("execution", "a.jsonl"): ("log", 3),
+        ("execution", "b.jsonl"): ("log", 2),
+    }
 
 
 def test_what_is_published_twice_or_with_a_gap_counts_once(kept: CheckpointStore) -> None:
@@ -67,7 +69,7 @@ def test_checkpoints_of_pruned_files_alone_are_deleted_from_the_front(kept: Chec
         4,
     ]  # the third stands behind one that is kept
     assert covered[-1].checkpoint.body == "1 2"
-    kept.cover([], [PrunedFile("log", "execution", "b.jsonl")], wait).result()
+    kept.cover([], [PrunedFile("renamed", "execution", "b.jsonl")], wait).result()
     last = ONE._replace(file="c.jsonl")
     kept.cover([last], [], make).result()
     [only] = kept.covered()

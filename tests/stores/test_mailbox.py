@@ -61,6 +61,19 @@ def test_the_newest_messages_are_kept_and_no_more(mailbox: Mailbox, monkeypatch:
     assert kinds(mailbox, 0, None) == [(4, "3"), (5, "4")]
 
 
+def test_what_is_too_old_or_too_much_is_gone_at_once_however_many_there_are(
+    mailbox: Mailbox, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portbook.stores.mailbox._MAX_KEPT", 2)
+    mailbox.post(*(DraftMail("answer") for _ in range(3_500))).result()
+    asyncio.run(mailbox.prune())
+    assert kinds(mailbox, 0, None) == [(3_499, "answer"), (3_500, "answer")]
+    mailbox.post(*(DraftMail("answer", node="gone") for _ in range(3_500))).result()
+    clock.advance(61)
+    asyncio.run(mailbox.prune())
+    assert kinds(mailbox, 0, "gone") == []
+
+
 def test_what_nodes_say_in_passing_drives_nothing_out_that_streams_are_made_of(
     mailbox: Mailbox, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from portbook.clock import SystemClock
-from portbook.stores.observations import Observation, ObservationStore
 from portbook.stores.sqlite import Store
+from portbook.stores.upstreams import Observation, ObservationStore
 
 
 class Calendar(SystemClock):

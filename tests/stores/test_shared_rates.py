@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec
 
 import pytest
 
-from portbook.access.leased_rates import block_size
-from portbook.access.rates import SecondsToWait
+from portbook.access.rates import SecondsToWait, block_size
 from portbook.stores import shared_rates
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
@@ -132,3 +133,42 @@ async def test_a_store_that_cannot_be_used_is_told_and_what_is_held_lasts(world:
     assert await passed(world, rates, 9) == 9
     with pytest.raises(StoreError):
         await world.take(rates)
+
+
+def test_processes_that_count_the_same_callers_in_different_orders_do_not_wait_for_each_other(
+    postgres_schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from portbook.stores.postgres.database_writer import DatabaseWriter
+    from portbook.stores.postgres.postgres_store import PostgresStore
+
+    stores = [PostgresStore(postgres_schema) for _ in range(2)]
+    meeting = threading.Barrier(2)
+    undone: list[object] = []
+    drawing = shared_rates.draw
+
+    def draw_late(*given: Any) -> Any:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            meeting.wait(0.5)  # each has the row of its first caller by then, if it can
+        return drawing(*given)
+
+    monkeypatch.setattr(shared_rates, "draw", draw_late)
+    monkeypatch.setattr(DatabaseWriter, "_commit_alone", lambda _, job: [(None, undone.append(job))])
+
+    async def scenario() -> None:
+        going = threading.Event()
+        blocks = [TokenBlocks(store, lambda: 0.0) for store in stores]
+        for store in stores:
+            store.submit(lambda _: going.wait(60))  # what comes meanwhile shares a transaction
+        taking = [
+            asyncio.ensure_future(each.take_one(caller, 60))
+            for each, callers in zip(blocks, (("ada", "bob"), ("bob", "ada")), strict=True)
+            for caller in callers
+        ]
+        await asyncio.sleep(0)
+        going.set()
+        assert await asyncio.gather(*taking) == [None] * 4
+
+    asyncio.run(scenario())
+    assert undone == []
+    for store in stores:
+        store.close()

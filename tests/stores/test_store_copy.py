@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from portbook.access.approval_ticket import State
+from portbook.clock import SystemClock
 from portbook.stores.errors import StoreError
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.sqlite import Store
-from portbook.stores.store_copy import copy_store
+from portbook.stores.store_upkeep import copy_store
 from support.approval_world import ASK, World, approved, asked, for_order, refusal_of, state_of, why
 
 
 def test_everything_but_what_belongs_to_processes_is_copied(world: World, postgres_schema: str) -> None:
+    world.clock.time = SystemClock().now()  # approvals expire by the clock of the database there
     approvals = world.approvals()
 
     async def scenario() -> list[str]:

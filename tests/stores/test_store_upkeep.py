@@ -52,6 +52,18 @@ def test_a_restoration_by_a_clock_that_is_ahead_or_behind_leaves_nothing_open(wo
     store.close()
 
 
+def test_a_restoration_of_what_machines_share_goes_by_the_clock_of_the_database(
+    tmp_path: Path, postgres_schema: str
+) -> None:
+    world = World(tmp_path / "none", postgres_schema)
+    approvals, store = world.approvals(), world.store()
+    asyncio.run(approved(approvals))
+    assert restore_store(store, "2999-01-01T00:00:00.000Z").expired_approvals == 1
+    assert store_status(store)["restored_at"] <= approvals.now()
+    store.close()
+    world.close()
+
+
 def test_clocks_that_are_apart_are_a_problem(world: World) -> None:
     store = world.store()
     store.submit(lambda _: None).result()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,18 +12,6 @@ from portbook.stores.task_rows import StoredTask, TaskRows
 from portbook.testing.fixed_time import FixedClock
 
 TASK = StoredTask("t", "caller", "node", 1, False, "{}")
-
-
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(tmp_path / "portbook.db")
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -73,5 +59,12 @@ def test_old_tasks_are_deleted_but_not_those_that_still_run(rows: TaskRows, cloc
         clock.advance(3700)
         await rows.prune(["gone"])
         assert [task.id for task in await rows.find(["ended", "lost", "runs"])] == ["runs"]
+        for is_over in (True, False):  # however many there are
+            names = [f"{is_over}-{number}" for number in range(2_100)]
+            for saved in [rows.save(TASK._replace(id=name, node="gone", is_over=is_over)) for name in names]:
+                saved.result()
+            clock.advance(3700)
+            await rows.prune([] if is_over else ["gone"])
+            assert not [name for name in names if await rows.find([name])]
 
     asyncio.run(main())

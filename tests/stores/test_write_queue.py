@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.stores.errors import StoreError, UnknownOutcome
-from portbook.stores.write_queue import JobEnding, WriteJob, WriteQueue
+from portbook.stores.writer import JobEnding, WriteJob, WriteQueue
 
 
 def job() -> WriteJob:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
@@ -38,15 +39,18 @@ def program() -> str:
     if found:
         return found
     modules = sdks.chromium()
-    done = subprocess.run(
-        [modules.node.node, "--input-type=module", "-e", _UNPACK],
-        cwd=modules.folder,
-        env={**os.environ, "TMPDIR": str(modules.folder)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    # One at a time: a program that is still being written to its file cannot be started.
+    with (modules.folder / "unpack.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [modules.node.node, "--input-type=module", "-e", _UNPACK],
+            cwd=modules.folder,
+            env={**os.environ, "TMPDIR": str(modules.folder)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
     return done.stdout
 
 

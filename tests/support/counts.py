@@ -50,7 +50,14 @@ COUNTS: Final = {
     "node kills": Count(
         20,
         500,
-        "{count:,} kills of nodes on PostgreSQL under load: no approval lost, none twice, doubts unknown",
+        "{count:,} kills of nodes on PostgreSQL under load, with approvals and writes: none lost, none "
+        "twice, doubts unknown",
+    ),
+    "database kills": Count(
+        3,
+        100,
+        "{count:,} kills of PostgreSQL under the load of 3 nodes: no approval lost, none twice, doubts "
+        "unknown",
     ),
     "log kills": Count(
         8,

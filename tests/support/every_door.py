@@ -98,11 +98,33 @@ class _Shared:
 
 
 _shared: dict[Path, _Shared] = {}
+_given: dict[Path, HttpServer | None] = {}
+"""The servers that were started for folders; None once they have ended."""
+
+
+@contextlib.contextmanager
+def leading_to(folder: Path, server: HttpServer) -> Iterator[None]:
+    """Let the HTTP doors of a folder lead to a server that runs already."""
+    _given[folder] = server
+    try:
+        yield
+    finally:
+        _given[folder] = None
+
+
+def leads_to(folder: Path) -> HttpServer | None:
+    """The server that was given for a folder, if there is one."""
+    return _given.get(folder)
 
 
 @contextlib.contextmanager
 def _http(folder: Path) -> Iterator[HttpServer]:
     """The server of a folder: started for the first door that is opened, ended with the last one."""
+    if folder in _given:
+        given = _given[folder]
+        assert given is not None, "the server that this door leads to has ended"
+        yield given
+        return
     if folder not in _shared:
         _shared[folder] = _Shared(folder)
     shared = _shared[folder]
@@ -302,6 +324,9 @@ DOORWAYS: dict[str, Callable[[Path, str | None], contextlib.AbstractContextManag
     **{f"STDIO, MCP {revision}": _official(revision) for revision in EVERY_REVISION},
     **{f"POST /mcp, MCP {revision}": _mcp(revision) for revision in EVERY_REVISION},
 }
+
+
+HTTP_DOORWAYS = [name for name in DOORWAYS if name.startswith("POST ")]
 
 
 def _request(asked: Asked) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 
 from portbook.access.approval_ticket import Ask
 from portbook.access.callers import AllowedKey, Callers, digest_of_key
+from portbook.audit.record_form import RecordLines, whole_views
 from portbook.dialects.exchange import Exchange
 from portbook.errors import Reason, Refused
 from portbook.model import Arrival, Call, CallerContext, Completed, IdBytes, JSONObject, Run, Start
@@ -164,8 +165,8 @@ class FakeSink:
             raise self.intent_failure
         self.intents.append(json.loads(intent))
 
-    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> dict[int, OSError]:
-        for envelope, execution in records:
+    def write_all(self, records: Sequence[RecordLines]) -> dict[int, OSError]:
+        for envelope, execution in map(whole_views, records):
             self.diary.append("recorded")
             if self.failure is not None:
                 raise self.failure
@@ -196,8 +197,12 @@ class CountingIds:
 
     def name(self, content: bytes) -> IdBytes:
         assert content == b""
+        return next(self.drawn)
+
+    @property
+    def drawn(self) -> Iterator[IdBytes]:
         self.count += 1
-        return b"request-%d" % self.count, b"trace-%d" % self.count, b"span-%d" % self.count
+        yield b"request-%d" % self.count, b"trace-%d" % self.count, b"span-%d" % self.count
 
 
 class World:

@@ -8,7 +8,7 @@ import pytest
 
 __all__ = ["LONGEST", "begin_with_longest"]
 
-# What `scripts/test --processor-times` prints at the top, with ten seconds or more.
+# What `scripts/test --processor-times` prints at the top, with ten seconds or more; and what waits for long.
 LONGEST: Final = (
     "conformance/test_suite.py",
     "bench/test_instructions.py",
@@ -21,13 +21,15 @@ LONGEST: Final = (
     "interop/test_adopted_client.py",
     "system/test_requirements_at_the_door.py",
     "system/test_changed_definitions.py",
+    "system/test_postgres_nodes.py",
+    "system/test_verdicts.py",
     "browser/test_tools.py",
     "browser/test_calls.py",
     "browser/test_keys.py",
     "browser/test_docs_page.py",
     "browser/test_appearance.py",
     "browser/test_waiting.py",
-    "cli/test_reloading_server.py",
+    "cli/test_reload_over_http.py",
     "system/test_unusable_entries.py",
     "system/test_hostile_servers.py",
     "system/test_layers.py",

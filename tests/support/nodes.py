@@ -34,8 +34,44 @@ class Nodes:
     def pid(self, node: int) -> int:
         return self.servers[node].process.pid
 
-    def node_of(self, pid: int) -> int:
-        return [server.process.pid for server in self.servers].index(pid)
+    def connection(self, node: int) -> http.client.HTTPConnection:
+        """A new connection to a node."""
+        return _connection(self.servers[node].url)
+
+
+class WorkerNodes(Nodes):
+    """The workers of one server: a connection is asked who has taken it, and kept until it is needed."""
+
+    def __init__(self, folder: Path, server: HttpServer, count: int) -> None:
+        super().__init__(folder, [server] * count)
+        self._kept: dict[int, list[http.client.HTTPConnection]] = {}
+        until = time.monotonic() + PATIENCE_S
+        while len(self._kept) < count:
+            assert time.monotonic() < until, f"only {len(self._kept)} workers answer"
+            self._connect()
+
+    def pid(self, node: int) -> int:
+        return sorted(self._kept)[node]
+
+    def connection(self, node: int) -> http.client.HTTPConnection:
+        kept = self._kept[self.pid(node)]
+        while not kept:  # those of the others stay open: the next one then goes to who has fewer
+            self._connect()
+        return kept.pop()
+
+    def close(self) -> None:
+        for each in itertools.chain.from_iterable(self._kept.values()):
+            each.close()
+
+    def _connect(self) -> None:
+        connection = _connection(self.servers[0].url)
+        body = json.dumps({"tool_id": "pid", "args": {}, "session_id": "who"})
+        connection.request("POST", "/execute", body, {"Content-Type": "application/json"})
+        self._kept.setdefault(json.loads(connection.getresponse().read())["result"], []).append(connection)
+
+
+def _connection(url: str) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_S)
 
 
 @contextlib.contextmanager
@@ -50,12 +86,30 @@ def nodes_of(folder: Path, count: int, store: str) -> Iterator[Nodes]:
         yield Nodes(folder, [stack.enter_context(each) for each in starting])
 
 
+@contextlib.contextmanager
+def one_process(folder: Path, count: int) -> Iterator[Nodes]:
+    """A server alone, which is every node."""
+    with http_server("--log-dir", "log", cwd=folder, tools=(str(TOOLS),)) as server:
+        yield Nodes(folder, [server] * count)
+
+
+@contextlib.contextmanager
+def workers_of(folder: Path, count: int) -> Iterator[Nodes]:
+    """So many workers of one server, with a store in a file."""
+    options = ("--workers", str(count), "--log-dir", "log")
+    with http_server(*options, cwd=folder, tools=(str(TOOLS),)) as server:
+        found = WorkerNodes(folder, server, count)
+        yield found
+        found.close()
+
+
 class Reply:
     """A response, as it comes: its status, and the events or the message in it."""
 
-    def __init__(self, url: str, method: str, headers: dict[str, str], body: object) -> None:
-        address = urlsplit(url)
-        self._connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=120)
+    def __init__(
+        self, connection: http.client.HTTPConnection, method: str, headers: dict[str, str], body: object
+    ) -> None:
+        self._connection = connection
         self.status = 0
         self.headers: dict[str, str] = {}
         self.events: list[tuple[str | None, Any]] = []
@@ -193,7 +247,7 @@ class NodeClient:
             )
             if named is not None:
                 headers["Mcp-Name"] = named
-        return Reply(self._nodes.servers[node].url, method, headers, body)
+        return Reply(self._nodes.connection(node), method, headers, body)
 
 
 def text_of(answer: Any) -> str:

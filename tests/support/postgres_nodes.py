@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from psycopg.conninfo import conninfo_to_dict
 
@@ -18,7 +20,8 @@ from support.portbook_process import HttpServer, Response, environment, http_ser
 OPERATOR = "operator-key-of-the-nodes"
 PATIENCE_S = 90.0
 
-# `enter` needs a person, and leaves a line in the ledger; `hold` runs until it may end. `look` needs nothing.
+# `enter` needs a person and leaves a line in the ledger; `jot` leaves one, too, and needs nobody. `hold` runs
+# until it may end. `look` needs nothing.
 TOOLS = """
 import os, time
 from pathlib import Path
@@ -32,6 +35,11 @@ LEDGER = os.open(FOLDER / "ledger", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o60
 def enter(number: str) -> str:
     os.write(LEDGER, number.encode() + b"\\n")
     return "entered"
+
+@toolset.tool(effect="write", inline=True)
+def jot(number: str) -> str:
+    os.write(LEDGER, number.encode() + b"\\n")
+    return "jotted"
 
 @toolset.tool(effect="write")
 def hold(number: str) -> str:
@@ -51,7 +59,9 @@ toolsets = ["tools.py"]
 [docs]
 enabled = false
 [audit]
+arguments = true
 checkpoint_s = 0
+keep = 1000
 [store]
 url = "URL"
 lease_s = LEASE
@@ -85,6 +95,43 @@ def nodes(folder: Path, url: str, count: int, lease_s: int = 15) -> Iterator[lis
         yield [
             stack.enter_context(node(make_node(folder, f"node-{at}", url, lease_s))) for at in range(count)
         ]
+
+
+class Fleet:
+    """Nodes that are killed and started again; one that starts does not keep the others waiting."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = folders
+        self._stacks = [ExitStack() for _ in folders]
+        self._pool = ThreadPoolExecutor(len(folders))
+        self._starting: list[Future[HttpServer]] = []
+
+    def __enter__(self) -> Self:
+        self._starting = [self._pool.submit(self._start, at) for at in range(len(self._folders))]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        wait(self._starting)
+        for stack in self._stacks:
+            stack.close()
+        self._pool.shutdown()
+
+    def serving(self, least: int = 2) -> dict[int, HttpServer]:
+        """Those that serve now, by their place: at least so many, which are waited for."""
+        while sum(each.done() for each in self._starting) < least:
+            wait([each for each in self._starting if not each.done()], PATIENCE_S, FIRST_COMPLETED)
+        return {at: each.result() for at, each in enumerate(self._starting) if each.done()}
+
+    def kill(self, at: int) -> None:
+        """Kill one, and begin to start it again."""
+        process = self._starting[at].result().process
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self._stacks[at].close()
+        self._starting[at] = self._pool.submit(self._start, at)
+
+    def _start(self, at: int) -> HttpServer:
+        return self._stacks[at].enter_context(node(self._folders[at]))
 
 
 def call(server: HttpServer, tool: str, number: str, approval: str | None = None, **headers: str) -> Response:
@@ -139,6 +186,16 @@ def ledger(folder: Path) -> list[str]:
     return []
 
 
+def written_records(folders: Sequence[Path], stream: str, *tools: str) -> list[dict[str, Any]]:
+    """The records of a stream about some tools, from folders of nodes; what a kill cut off is none."""
+    found: list[dict[str, Any]] = []
+    for folder in folders:
+        for path in (folder / "runs" / "mcp_server" / stream).glob("*Z.*.jsonl"):
+            lines = path.read_bytes().splitlines(keepends=True)
+            found += [json.loads(line) for line in lines if line.endswith(b"\n")]
+    return [record for record in found if record["tool_id"].removeprefix("mcp.tool:") in tools]
+
+
 class StallingProxy:
     """Forwards connections to a database, until it is told to stall: it then keeps the bytes it gets."""
 
@@ -186,3 +243,35 @@ class StallingProxy:
                 self._may_pass.wait()
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
+
+
+class LosingProxy(StallingProxy):
+    """Loses the answer to the COMMIT of a redemption, and every connection from then on, until it goes on."""
+
+    def __init__(self, url: str) -> None:
+        self.has_lost = threading.Event()
+        self._redeeming: set[socket.socket] = set()
+        self._cut: set[socket.socket] = set()
+        self._is_lost = False
+        super().__init__(url)
+
+    def go_on(self) -> None:
+        """Forward new connections again."""
+        self._is_lost = False
+
+    def _copy(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if source in self._cut:  # the server has done it, and nobody learns of that
+                    self._is_lost = True
+                    self.has_lost.set()
+                if self._is_lost:
+                    break
+                if b"UPDATE ticket SET state = 'running'" in data:
+                    self._redeeming.add(source)
+                elif source in self._redeeming and b"COMMIT" in data and not self.has_lost.is_set():
+                    self._cut.add(sink)
+                sink.sendall(data)
+        for each in (source, sink):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)

@@ -5,6 +5,7 @@ What is decided is decided by the rules of the product: `access/approval_ticket.
 which and what refuses a call, `access/lease.py` who may act and who is gone. The rest is what surrounds them:
 
 - the database runs a transaction when its message arrives, whole or not at all;
+- what it commits may be seen only later, and its rows are locked until then;
 - a message may be lost on its way there or back, come late, or come twice; the database may be away;
 - a node asks, waits, and may hear of what it asked for long after it gave up;
 - a node may be killed at any moment, may hang, and its clock may be a tenth too fast or too slow;
@@ -71,8 +72,14 @@ class Rules:
     """Whether what is given back is that very redemption."""
     runs_in_doubt: bool = False
     """Whether a call runs although its redemption was not acknowledged."""
+    deletes_lost: bool = True
+    """Whether who takes a lease for lost deletes it, which an unseen renewal prevents."""
     intends_first: bool = True
     """Whether the intent is on disk before the call starts."""
+
+
+DELETED = float("-inf")
+"""The time of a lease that was deleted: its name is known, because names are used once."""
 
 
 @dataclass
@@ -82,11 +89,37 @@ class Database:
     now: float = 0.0
     tickets: dict[str, Ticket] = field(default_factory=dict[str, Ticket])
     leases: dict[str, float] = field(default_factory=dict[str, float])
+    locked: set[str] = field(default_factory=set[str])
+    """The rows of what is committed and not seen yet."""
+    deletes_lost: bool = True
 
     def state_of(self, ticket: Ticket) -> State:
         """What every node but its owner takes the ticket for."""
-        is_gone = is_lost(self.leases.get(ticket.owner or "", 0.0), self.now)
+        owner = ticket.owner or ""
+        is_gone = is_lost(self.leases.get(owner, 0.0), self.now)
+        if is_gone and self.deletes_lost and ticket.state is State.RUNNING:
+            if owner in self.locked:
+                is_gone = False
+            else:
+                self.leases[owner] = DELETED
         return seen(ticket, text(self.now), is_owner_alive=not is_gone).state
+
+    def attempt(self, work: Callable[[Database], Any]) -> tuple[Any, Database, set[str]]:
+        """Run a transaction that nobody sees; return its result, what is then, and the rows that it wrote."""
+        then = Database(self.now, dict(self.tickets), dict(self.leases), self.locked, self.deletes_lost)
+        result = work(then)
+        written = {
+            name
+            for before, after in ((self.tickets, then.tickets), (self.leases, then.leases))
+            for name in after
+            if before.get(name) != after[name]
+        }
+        return result, then, written
+
+    def take(self, then: Database, written: set[str]) -> None:
+        """Let everybody see what a transaction wrote."""
+        self.tickets |= {name: each for name, each in then.tickets.items() if name in written}
+        self.leases |= {name: each for name, each in then.leases.items() if name in written}
 
     def write(self, ticket: Ticket) -> None:
         self.tickets[ticket.id] = ticket
@@ -118,7 +151,7 @@ class Simulation:
         self.chance = random.Random(seed)
         self.rules = rules
         self.now = 0.0
-        self.database = Database()
+        self.database = Database(deletes_lost=rules.deletes_lost)
         self.happened: Counter[str] = Counter()
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
@@ -204,7 +237,7 @@ class Simulation:
                 self.happened["database away"] += 1
                 self._answer(node, go_on, Away())
             else:
-                self._answer(node, go_on, work(self.database))
+                self._commit(work, arrive, lambda result: self._answer(node, go_on, result))
 
         is_lossy = node is not None  # the operator's terminal is beside the database
         begins = self.now if node is None else max(self.now, node.hangs_until)
@@ -218,6 +251,29 @@ class Simulation:
         # Some wait for as long as it takes: a connection that hangs.
         patience = 5.0 if self.chance.random() < 0.7 else 120.0
         self._later(self.now + patience, lambda: go_on(InDoubt()))
+
+    def _commit(
+        self, work: Callable[[Database], Any], again: Callable[[], None], done: Callable[[Any], None]
+    ) -> None:
+        """Run a transaction; a standby may confirm it late, and what it wrote is locked until then."""
+        result, then, written = self.database.attempt(work)
+        if written & self.database.locked:
+            self.happened["wait for a row"] += 1
+            self._later(self.now + 0.05, again)
+            return
+        if not written or self.chance.random() > 0.1:
+            self.database.take(then, written)
+            done(result)
+            return
+
+        def show() -> None:
+            self.database.locked -= written
+            self.database.take(then, written)
+            done(result)
+
+        self.happened["commit seen late"] += 1
+        self.database.locked |= written
+        self._later(self.now + self.chance.uniform(0, 10), show)
 
     def _answer(self, node: Node | None, go_on: Callable[[Any], None], value: Any) -> None:
         if node is not None and self.chance.random() < 0.04:
@@ -437,7 +493,7 @@ class Simulation:
 
     def _is_own(self, database: Database, ticket: Ticket, name: str, redemption: str) -> bool:
         """Whether the node still owns the call of a ticket, so that it may write how it ended."""
-        if self.rules.keeps and is_lost(database.leases.get(name, 0.0), database.now):
+        if self.rules.keeps and self._renew(database, name) == LOST:
             return False
         is_same = ticket.started_at == redemption or not self.rules.names_redemption
         return ticket.state is State.RUNNING and ticket.owner == name and is_same

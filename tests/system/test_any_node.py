@@ -1,4 +1,7 @@
-"""Three processes with one store serve one client: each of its requests may reach any of them."""
+"""Processes with one store serve one client: each of its requests may reach any of them.
+
+They are three nodes of a file or of a database, or three workers; and one process alone does the same.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from typing import Any
 import pytest
 
 from support import sdks
-from support.nodes import TOOLS, NodeClient, Nodes, nodes_of, text_of
-from support.portbook_process import environment, http_server
+from support.nodes import NodeClient, Nodes, nodes_of, one_process, text_of, workers_of
+from support.portbook_process import environment
 from support.postgres_server import new_schema
 from support.round_robin_proxy import round_robin
 from support.running_processes import wait_until
@@ -38,10 +41,21 @@ def store(request: pytest.FixtureRequest) -> Iterator[str]:
         yield STORES[request.param].format(url)
 
 
-@pytest.fixture(scope="module")
-def nodes(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    with nodes_of(tmp_path_factory.mktemp("nodes"), 3, store) as started:
-        yield started
+@pytest.fixture(scope="module", params=["one process", "workers", *STORES])
+def nodes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """Three nodes: processes with a store of each kind, workers, or one process for all of them."""
+    folder = tmp_path_factory.mktemp("nodes")
+    with contextlib.ExitStack() as stack:
+        if request.param == "one process":
+            started = one_process(folder, 3)
+        elif request.param == "workers":
+            started = workers_of(folder, 3)
+        elif request.param == "sqlite":
+            started = nodes_of(folder, 3, STORES["sqlite"])
+        else:
+            url = stack.enter_context(new_schema(request.getfixturevalue("postgres_server")))
+            started = nodes_of(folder, 3, STORES[request.param].format(url))
+        yield stack.enter_context(started)
 
 
 @pytest.fixture
@@ -73,6 +87,7 @@ def test_a_stream_is_resumed_at_a_node_that_did_not_begin_it(nodes: Nodes, gate:
 
 
 @pytest.mark.covers("design.nodes.questions")
+@pytest.mark.covers("design.nodes.workers")
 @pytest.mark.parametrize("kind", ["ask", "sample"])
 def test_a_question_is_answered_at_a_different_node(nodes: Nodes, kind: str) -> None:
     client = NodeClient(nodes)
@@ -279,33 +294,16 @@ def test_an_official_client_completes_a_session_over_all_nodes(nodes: Nodes) -> 
     assert set(went) == {0, 1, 2}
     for mode, seen in json.loads(done.stdout).items():
         assert seen["version"] == {"legacy": "2025-11-25", "auto": "2026-07-28"}[mode]
-        assert seen["answerers"] == sorted(str(nodes.pid(node)) for node in range(3))
+        answerers, pids = set(seen["answerers"]), {str(nodes.pid(node)) for node in range(3)}
+        assert answerers
+        # Which worker takes a connection is left to chance.
+        assert answerers <= pids if len({server.url for server in nodes.servers}) == 1 else answerers == pids
         assert seen["elicitation"] == ["Ada"] * 3
         assert seen["sampling"] == ["Paris"] * 3
         assert seen["progress"] == [1, 2, 3]
         if mode == "legacy":
             assert seen["resumed"] == ["still there"] * 3
             assert seen["updates"] == ["node://thing"] * 3
-
-
-@pytest.mark.covers("design.nodes.workers")
-def test_workers_are_nodes(tmp_path: Path) -> None:
-    options = ("--workers", "2", "--log-dir", "log")
-    with http_server(*options, cwd=tmp_path, tools=(str(TOOLS),)) as server:
-        client = NodeClient(Nodes(tmp_path, [server]), node=0, second=0)
-        stream = client.listen(0)
-        stream.until(lambda: stream.events)
-        client.ask(0, "resources/subscribe", {"uri": "node://thing"})
-        for heard in range(1, 7):  # on a connection of its own, each: whichever worker takes it
-            reply = client.call(0, "ask")
-            reply.until(lambda reply=reply: reply.told("elicitation/create"))
-            [question] = reply.told("elicitation/create")
-            answer = {"action": "accept", "content": {"name": "Ada"}}
-            assert client.send(0, {"id": question["id"], "result": answer}).status == 202
-            assert text_of(reply.answer()).startswith("Ada told")
-            client.text(0, "touch")
-            stream.until(lambda heard=heard: len(stream.told(UPDATED)) == heard)
-        stream.leave()
 
 
 @pytest.mark.covers("design.nodes.plain_calls")

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from portbook.pins.grade import Grade
-from portbook.pins.on_change import Reaction
+from portbook.pins.on_change import Grade, Reaction
 from support.portbook_process import TESTS, run
 from support.stdio_session import StdioSession, stdio_session
 

@@ -16,7 +16,7 @@ import pytest
 from portbook.audit.chain import GENESIS
 from portbook.audit.journal import chained
 from support.audit_log import record
-from support.portbook_process import environment, http_server, invoke, over_stdio, run
+from support.portbook_process import SAMPLE_TOOLS, environment, http_server, invoke, over_stdio, run
 
 CALL = invoke("echo", {"text": "hello"})
 EVERY_SECOND = "[audit]\ncheckpoint_s = 1\n[docs]\nenabled = false\n"
@@ -199,3 +199,111 @@ def test_several_writers_have_one_chain_of_checkpoints(tmp_path: Path) -> None:
     connection.close()
     assert len(files) == 2
     assert verified(tmp_path)["checkpoints"]["whole"] is True
+
+
+# `portbook` on a machine of this name.
+MACHINE = """
+import os, sys
+from portbook.cli.main import main
+name, real = sys.argv.pop(1), os.uname()
+os.uname = lambda: os.uname_result((real.sysname, name, *real[2:]))
+main()
+"""
+
+
+def on_machine(
+    name: str, *arguments: str, cwd: Path, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", MACHINE, name, *arguments]
+    return subprocess.run(
+        command, input=stdin, capture_output=True, cwd=cwd, env=environment(), timeout=60, check=False
+    )
+
+
+@pytest.mark.covers("021.audit.same-path")
+def test_machines_whose_folders_have_the_same_path_miss_only_records_of_their_own(
+    tmp_path: Path, postgres_schema: str
+) -> None:
+    folder = tmp_path / "data"
+    settings = f'[docs]\nenabled = false\n[store]\nurl = "{postgres_schema}"\n'
+
+    def serve(name: str) -> None:
+        folder.mkdir(exist_ok=True)
+        (folder / "portbook.toml").write_text(settings)
+        options = ("serve", "--stdio", str(SAMPLE_TOOLS))
+        done = on_machine(name, *options, cwd=folder, stdin=CALL + b"\n")
+        assert json.loads(done.stdout)["result"] == "hello", done.stderr
+
+    def verified_on(name: str) -> Any:
+        return json.loads(on_machine(name, "audit", "verify", "--json", cwd=folder).stdout)
+
+    serve("pod-a")
+    folder.rename(tmp_path / "disk of pod-a")
+    serve("pod-b")
+    found = verified_on("pod-b")
+    assert (found["whole"], found["checkpoints"]["uncovered"]) == (True, 0)
+    # One that was renamed still knows what was covered of the files that it has.
+    path = newest_file(folder)
+    whole = path.read_bytes()
+    without_last_line(path)
+    assert verified_on("pod-c")["streams"][0]["broken"]["problem"] == "missing"
+    path.unlink()
+    assert verified_on("pod-b")["streams"][0]["broken"]["problem"] == "file_lost"
+    path.write_bytes(whole)
+    assert verified_on("pod-b")["whole"] is True
+
+
+@pytest.mark.covers("021.audit.renamed-machine")
+def test_a_machine_that_was_renamed_misses_files_covers_what_is_left_and_prunes(
+    tmp_path: Path, postgres_schema: str
+) -> None:
+    settings = '[audit]\ncheckpoint_s = 1\nkeep = {}\n[docs]\nenabled = false\n[store]\nurl = "{}"\n'
+
+    def serve(name: str, keep: int = 10) -> None:
+        (tmp_path / "portbook.toml").write_text(settings.format(keep, postgres_schema))
+        options = ("serve", "--stdio", str(SAMPLE_TOOLS))
+        done = on_machine(name, *options, cwd=tmp_path, stdin=CALL + b"\n")
+        assert json.loads(done.stdout)["result"] == "hello", done.stderr
+
+    def verified_on(name: str) -> Any:
+        return json.loads(on_machine(name, "audit", "verify", "--json", cwd=tmp_path).stdout)
+
+    def checkpoints() -> list[Any]:
+        printed = on_machine("pod-b", "audit", "checkpoints", cwd=tmp_path).stdout
+        return [json.loads(line) for line in printed.splitlines()]
+
+    serve("pod-a")
+    serve("pod-a")
+    path = newest_file(tmp_path)
+    whole = path.read_bytes()
+    path.unlink()
+    for name in ("pod-a", "pod-b"):
+        assert verified_on(name)["streams"][0]["broken"]["problem"] == "file_lost"
+    # What it left uncovered under its old name is covered under the new one, and only once.
+    last = json.loads(whole.splitlines()[-1])
+    body = b'{"' + whole.splitlines()[-1].partition(b'","')[2].rpartition(b',"hash":"')[0] + b"}"
+    path.write_bytes(whole + chained([body], last["seq"], last["hash"])[0])
+    assert verified_on("pod-b")["checkpoints"]["uncovered"] == 1
+    with subprocess.Popen(
+        [sys.executable, "-c", MACHINE, "pod-b", "serve", "--stdio", str(SAMPLE_TOOLS)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        cwd=tmp_path,
+        env=environment(),
+    ) as serving:
+        eventually(lambda: verified_on("pod-c")["checkpoints"]["uncovered"] == 0)
+        serving.communicate(timeout=60)
+    assert verified_on("pod-c")["whole"] is True
+    covered = [
+        (each["first"], each["last"])
+        for one in checkpoints()
+        for each in one["segments"]
+        if each["file"] == path.name
+    ]
+    assert covered == [(1, last["seq"]), (last["seq"] + 1, last["seq"] + 1)]
+    # Files of the old name that are pruned under the new one are not missed, and their checkpoints go.
+    for _ in range(3):
+        serve("pod-b", keep=1)
+    found = verified_on("pod-c")
+    assert (found["whole"], found["checkpoints"]["pruned"]) == (True, True)
+    assert not [each for one in checkpoints() for each in one["segments"] if each["log"].startswith("pod-a:")]

@@ -25,6 +25,10 @@ def look_up(id: str) -> dict[str, Any]:
     return {"id": id, "cents": 1999, "password": "hunter2 hunter2", "schema_version": "order.v1"}
 
 @toolset.tool(effect="read")
+def plain(id: str) -> dict[str, Any]:
+    return {"id": id}
+
+@toolset.tool(effect="read")
 def fail(id: str) -> dict[str, Any]:
     raise RuntimeError("do not tell")
 
@@ -90,7 +94,7 @@ def in_bytes(envelope: Any) -> str:
 
 @pytest.mark.covers("003.doors.same-bytes")
 @pytest.mark.parametrize("controls", [MINIMAL, FULL, WRONG], ids=["minimal", "full", "wrong"])
-@pytest.mark.parametrize("tool", ["look_up", "fail", "enclosed"])
+@pytest.mark.parametrize("tool", ["look_up", "plain", "fail", "enclosed"])
 def test_the_same_call_through_every_door_has_the_same_envelope(
     world: World, tool: str, controls: dict[str, Any]
 ) -> None:
@@ -99,6 +103,18 @@ def test_the_same_call_through_every_door_has_the_same_envelope(
     assert len({in_bytes(envelope) for envelope in envelopes.values()}) == 1, envelopes
     envelope = next(iter(envelopes.values()))
     assert inspect_envelope(envelope).is_sound, inspect_envelope(envelope).findings
+
+
+@every_door
+def test_what_records_of_a_tool_share_is_the_same_after_every_call(world: World, door: str) -> None:
+    def enclosed(id_: str, controls: dict[str, Any]) -> Any:
+        return world.ask(door, Asked("plain", {"id": id_}, controls=controls)).envelope
+
+    first = enclosed("A-1", MINIMAL)
+    others = [enclosed("A-2", MINIMAL), enclosed("A-1", FULL), enclosed("A-1", {**MINIMAL, "parents": ["a"]})]
+    assert in_bytes(enclosed("A-1", MINIMAL)) == in_bytes(first)
+    runs = {each["provenance"]["run_id"] for each in (first, *others)}
+    assert len(runs) == 4
 
 
 @every_door

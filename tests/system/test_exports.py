@@ -13,10 +13,10 @@ import portbook.testing
 from portbook.access.approval_ticket import Undecidable
 from portbook.canonical import NotJSON
 from portbook.doors.http.mounted_app import MountedApp
-from portbook.envelope.controls import Controls
 from portbook.envelope.enclose import Failure, enclose
 from portbook.envelope.inspection import inspect_envelope
 from portbook.envelope.problems import Problem
+from portbook.envelope.provenance_controls import Controls
 from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
 from portbook.errors import CanonicalError, Failed
 from portbook.provenance.signing import BadKey, PublicKey, SigningKey

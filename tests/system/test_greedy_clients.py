@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from support.nodes import NodeClient, Nodes
 from support.portbook_process import http_server
+from support.running_processes import wait_until
 
 CLIENTS = 50
 REQUEST = b"GET /tools HTTP/1.1\r\nhost: localhost\r\n\r\n" * 2000
@@ -162,3 +164,53 @@ def test_large_results_that_come_at_once_wait_for_their_turn_as_bytes(tmp_path: 
         grown = resident_bytes(server.process.pid) - before
         # What waits is held as it came and as it is written, within what the API may send.
         assert grown < RESULTS * 3 * len(RESULT) + MOST_AS_VALUES
+
+
+WAITING = """
+import asyncio
+import os
+from portbook import Toolset
+
+toolset = Toolset("waiting")
+
+@toolset.tool(effect="read", timeout_ms=120_000)
+async def wait(text: str) -> int:
+    with open("began", "a") as began:
+        began.write(".")
+    while not os.path.exists("go on"):
+        await asyncio.sleep(0.01)
+    return len(text)
+"""
+
+
+@pytest.mark.covers("design.http-server.workload-of-sessions")
+def test_a_call_of_a_session_takes_its_room_until_it_ends_also_after_its_client_has_left(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tools.py").write_text(WAITING)
+    # A comma may begin one more value, so that this may take 72 MB: there is room for three of them.
+    large = {"name": "wait", "arguments": {"text": "," * 1_000_000}}
+
+    def began() -> int:
+        path = tmp_path / "began"
+        return len(path.read_text()) if path.exists() else 0
+
+    with http_server(cwd=tmp_path, tools=("tools.py",)) as server:
+        client = NodeClient(Nodes(tmp_path, [server]), node=0, second=0)
+        calls = [client.start(0, "tools/call", large) for _ in range(3)]
+        wait_until(lambda: began() == 3)
+        for call in calls:
+            call.leave()
+        refused = client.start(0, "tools/call", large).ended()
+        assert refused.status == 503
+        assert refused.answer()["error"]["data"]["reason"] == "TOO_MANY_IN_FLIGHT"
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": 2}}  # after initialize
+        assert client.send(0, cancelled).status == 202
+
+        def has_room() -> bool:
+            call = client.start(0, "tools/call", large)
+            call.until(lambda: call.is_over or began() == 4)
+            return not call.is_over
+
+        wait_until(has_room)
+        (tmp_path / "go on").touch()

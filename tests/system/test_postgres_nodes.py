@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import random
-import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from support.counts import count, seed
 from support.portbook_process import HttpServer, run
 from support.postgres_nodes import (
+    OPERATOR,
+    Fleet,
+    LosingProxy,
     StallingProxy,
     asked,
     call,
@@ -29,6 +33,7 @@ from support.postgres_nodes import (
     nodes,
     reason,
     state,
+    written_records,
 )
 from support.postgres_server import PostgresServer, new_database, own_server
 
@@ -86,6 +91,37 @@ def test_a_revoked_key_is_refused_on_every_node_within_a_second(three_nodes: Nod
         )
 
 
+# A machine whose clock is a day ahead.
+DAY_AHEAD = """
+import time as machine
+right = machine.time_ns
+machine.time_ns = lambda: right() + 86_400 * 10**9
+"""
+
+
+@pytest.mark.covers("021.store.times-of-approvals")
+def test_all_times_of_an_approval_are_those_of_the_database(tmp_path: Path, postgres_database: str) -> None:
+    folder = make_node(tmp_path, "ahead", postgres_database)
+    with (folder / "tools.py").open("a") as tools:
+        tools.write(DAY_AHEAD)
+    with node(folder) as server:
+
+        def operator(path: str) -> Any:
+            return server.request(path, authorization=f"Bearer {OPERATOR}").json
+
+        approval = asked(server, "enter", "x")
+        [waiting] = operator("/operator/waiting")["waiting"]
+        assert -5 < waiting["age_s"] < 600
+        assert 0 < waiting["expires_in_s"] <= 3605
+        assert decide(server, approval).status == 200
+        assert reason(call(server, "enter", "x", approval)) == "passed"
+        eventually(lambda: state(server, approval) == "done")
+        ticket = operator(f"/approvals/{approval}")
+        assert ticket["asked_at"] <= ticket["started_at"] <= ticket["ended_at"] < ticket["expires_at"]
+    [record] = written_records([folder], "intent", "enter")
+    assert record["timestamp"] > ticket["expires_at"], "the clock was not ahead: the test shows nothing"
+
+
 @pytest.fixture
 def killable() -> Iterator[PostgresServer]:
     with own_server() as server:
@@ -119,6 +155,66 @@ def test_a_database_that_is_away_stops_only_what_needs_it_and_comes_back_by_itse
         assert ledger(tmp_path) == ["before"]
 
 
+@pytest.mark.covers("021.store.unknown-commit")
+@pytest.mark.parametrize("is_back", [True, False], ids=["back at once", "away"])
+def test_a_redemption_whose_commit_nobody_acknowledged_is_asked_for_or_unknown(
+    tmp_path: Path, postgres_database: str, *, is_back: bool
+) -> None:
+    proxy = LosingProxy(postgres_database)
+    direct = make_node(tmp_path, "direct", postgres_database, 2)
+    losing = make_node(tmp_path, "losing", proxy.url, 30 if is_back else 2)
+    with node(losing) as one, node(direct) as other, ThreadPoolExecutor(1) as pool:
+        try:
+            approval = asked(one, "enter", "once")
+            decide(other, approval)
+            calling = pool.submit(call, one, "enter", "once", approval)
+            assert proxy.has_lost.wait(60)
+            if is_back:  # the database tells that it was committed
+                proxy.go_on()
+                assert reason(calling.result()) == "passed"
+                eventually(lambda: state(other, approval) == "done")
+            else:  # nobody can tell: the call does not run, now or later
+                assert reason(calling.result()) == "STORE_UNUSABLE"
+                eventually(lambda: state(other, approval) == "unknown")
+                proxy.go_on()
+                eventually(lambda: one.request("/health").status == 200)
+            for server in (one, other):
+                assert reason(call(server, "enter", "once", approval)) == "APPROVAL_REFUSED"
+            assert ledger(tmp_path) == ["once"] * is_back
+        finally:
+            proxy.close()
+
+
+@pytest.mark.covers("021.store.one-version-ahead")
+def test_nodes_go_on_with_tables_one_version_ahead_and_no_more(
+    tmp_path: Path, postgres_database: str
+) -> None:
+    def migrate() -> None:
+        with psycopg.connect(postgres_database, autocommit=True) as newer:
+            newer.execute("UPDATE portbook_tables SET version = version + 1")
+
+    with nodes(tmp_path, postgres_database, 1) as [old]:
+        before = asked(old, "enter", "before")
+        with psycopg.connect(postgres_database, autocommit=True) as newer:
+            newer.execute("ALTER TABLE ticket ADD COLUMN colour TEXT NOT NULL DEFAULT 'blue'")
+        migrate()
+        with node(make_node(tmp_path, "another", postgres_database)) as another:  # of the old version, too
+            decide(another, before)
+            assert reason(call(old, "enter", "before", before)) == "passed"
+            after = asked(old, "enter", "after")
+            decide(old, after)
+            assert reason(call(another, "enter", "after", after)) == "passed"
+        migrate()
+        refused = run("store", "check", cwd=tmp_path / "another")
+        assert refused.code != 0
+        assert "made by a newer version of Portbook" in refused.err
+    with node(tmp_path / "another") as late:
+        assert reason(call(late, "enter", "never")) == "STORE_UNUSABLE"
+        assert reason(call(late, "look", "x")) == "passed"
+    assert ledger(tmp_path) == ["before", "after"]
+
+
+@pytest.mark.covers("021.store.nothing-waits-for-ever")
 @pytest.mark.covers("021.store.lease-lost")
 def test_a_node_whose_connection_hangs_loses_its_leases_and_runs_nothing_on_them(
     tmp_path: Path, postgres_database: str
@@ -136,7 +232,10 @@ def test_a_node_whose_connection_hangs_loses_its_leases_and_runs_nothing_on_them
             assert state(other, held) == "running"
             proxy.stall()
             eventually(lambda: state(other, held) == "unknown")
+            # It takes everything and says nothing: what needs it is given up, and all else goes on.
             assert reason(call(one, "enter", "waiting", waiting)) == "STORE_UNUSABLE"
+            assert reason(call(one, "look", "x")) == "passed"
+            assert one.request("/health").status == 503
             assert reason(call(other, "hold", "held", held)) == "APPROVAL_REFUSED"
             (tmp_path / "go on").touch()
             assert reason(running.result()) == "passed"  # its effects were real: its caller is told of them
@@ -159,43 +258,119 @@ def test_kills_of_nodes_with_approvals_in_flight_lose_and_double_nothing(
     tmp_path: Path, postgres_database: str
 ) -> None:
     chance = random.Random(seed())
-    watcher_folder = make_node(tmp_path, "watcher", postgres_database, 2)
-    folders = [make_node(tmp_path, f"node-{at}", postgres_database, 2) for at in range(2)]
+    watching = make_node(tmp_path, "watcher", postgres_database, 2)
+    folders = [make_node(tmp_path, f"node-{at}", postgres_database, 2) for at in range(3)]
     passed: set[str] = set()
+    told: Counter[str] = Counter()
     approvals: dict[str, str] = {}
-    with node(watcher_folder) as watcher, ThreadPoolExecutor(8) as pool, ExitStack() as stack:
-        servers = [stack.enter_context(node(folder)) for folder in folders]
+    with node(watching) as watcher, ThreadPoolExecutor(9) as pool, Fleet(folders) as fleet:
         for kill in range(count("node kills")):
-            numbers = [f"k{kill}-{at}" for at in range(4)]
-            for number in numbers:
-                approvals[number] = asked(watcher, "enter", number)
-                decide(watcher, approvals[number])
-            tries = [(chance.choice(servers), number) for number in numbers for _ in range(2)]
-            victim = chance.randrange(2)
-            answers = [pool.submit(_answer, server, number, approvals[number]) for server, number in tries]
-            time.sleep(chance.random() * 0.05)
-            servers[victim].process.send_signal(signal.SIGKILL)
-            servers[victim].process.wait()
-            passed |= {
-                number for each, (_, number) in zip(answers, tries, strict=True) if each.result() == "passed"
-            }
-            servers[victim] = stack.enter_context(node(folders[victim]))
-        entered = Counter(ledger(tmp_path))
-        assert all(times == 1 for times in entered.values()), entered
-        assert passed <= entered.keys()
-        for number, approval in approvals.items():
+            serving = fleet.serving()
+            asking = {f"k{kill}-{at}": pool.submit(_approved, watcher, f"k{kill}-{at}") for at in range(3)}
+            approvals |= {number: each.result() for number, each in asking.items()}
+            # Each approval is redeemed twice at once, and there is a write that needs none.
+            tries = [(number, approvals[number]) for number in asking for _ in range(2)]
+            tries += [(f"k{kill}-w{at}", None) for at in range(3)]
+            answers = [
+                (number, pool.submit(_answer, chance.choice([*serving.values()]), number, approval))
+                for number, approval in tries
+            ]
+            _await_kill(chance, kill, [each for number, each in answers if number in approvals])
+            fleet.kill(chance.choice([*serving]))
+            passed |= {number for number, each in answers if each.result() == "passed"}
+            told.update(each.result() for _, each in answers)
+        for approval in approvals.values():
             eventually(lambda one=approval: state(watcher, one) != "running")
-            known = state(watcher, approval)
-            if known in ("done", "failed"):
-                assert entered[number] == 1
-            elif known == "approved":  # never redeemed
-                assert entered[number] == 0
-            else:
-                assert known == "unknown"
+        states = {number: state(watcher, approval) for number, approval in approvals.items()}
+    assert_each_once(tmp_path, passed, states)
+    assert told["killed"] or "unknown" in states.values(), "no kill met a call: the test shows nothing"
+    # Nothing ran unaudited, and whatever has no outcome on record is told as unknown.
+    intents, outcomes = (
+        written_records(folders, stream, "enter", "jot") for stream in ("intent", "execution")
+    )
+    ran = {record["arguments"]["number"] for record in outcomes if record["status_code"] == 200}
+    intended = {(record["arguments"]["number"], record["approval_id"]) for record in intents}
+    assert passed <= ran <= set(ledger(tmp_path))
+    assert {(number, approvals.get(number)) for number in ledger(tmp_path)} <= intended
+    for folder in folders:
+        verified = run("audit", "verify", "--json", cwd=folder)
+        assert verified.code == 0, verified.out
+        ended = {record["request_id"] for record in written_records([folder], "execution", "enter", "jot")}
+        doubts = [
+            each
+            for each in written_records([folder], "intent", "enter", "jot")
+            if each["request_id"] not in ended
+        ]
+        assert len(verified.answers[0]["unknown"]) == min(len(doubts), 100)
 
 
-def _answer(server: object, number: str, approval: str) -> str:
+def assert_each_once(folder: Path, passed: set[str], states: dict[str, str]) -> None:
+    """Check that nothing ran twice, that what was acknowledged ran, and that a doubt is unknown."""
+    entered = Counter(ledger(folder))
+    assert all(times == 1 for times in entered.values()), entered
+    assert passed & states.keys(), "no approved call came to its end: the test shows nothing"
+    assert passed <= entered.keys()
+    for number, known in states.items():
+        if known in ("done", "failed"):
+            assert entered[number] == 1
+        elif known == "approved":  # never redeemed
+            assert entered[number] == 0
+        else:
+            assert known == "unknown"
+
+
+@pytest.mark.soak("database kills")
+@pytest.mark.covers("021.store.database-kills")
+def test_kills_of_the_database_with_approvals_in_flight_lose_and_double_nothing(
+    tmp_path: Path, killable: PostgresServer
+) -> None:
+    chance = random.Random(seed())
+    passed: set[str] = set()
+    told: Counter[str] = Counter()
+    approvals: dict[str, str] = {}
+    with nodes(tmp_path, killable.url, 3) as servers, ThreadPoolExecutor(8) as pool:
+        for kill in range(count("database kills")):
+            for server in servers:
+                eventually(lambda each=server: each.request("/health").status == 200)
+            numbers = [f"k{kill}-{at}" for at in range(4)]
+            approvals |= {number: _approved(chance.choice(servers), number) for number in numbers}
+            answers = [
+                (number, pool.submit(_answer, chance.choice(servers), number, approvals[number]))
+                for number in numbers
+                for _ in range(2)
+            ]
+            _await_kill(chance, kill, [each for _, each in answers])
+            killable.kill()
+            killable.start()
+            passed |= {number for number, each in answers if each.result() == "passed"}
+            told.update(each.result() for _, each in answers)
+    # What could not be written of a call's end is known once its node has ended.
+    with node(tmp_path / "node-0") as server:
+        states: dict[str, str] = {}
+        for number, approval in approvals.items():
+            eventually(lambda one=approval: state(server, one) != "running")
+            states[number] = state(server, approval)
+    assert_each_once(tmp_path, passed, states)
+    assert told["STORE_UNUSABLE"] or "unknown" in states.values(), "no kill met a call: it shows nothing"
+
+
+def _await_kill(chance: random.Random, kill: int, answers: list[Future[str]]) -> None:
+    """Wait until it is time for a kill: at any moment, and at first until a call has passed."""
+    if kill:
+        time.sleep(chance.random() * 0.03)
+    else:
+        eventually(lambda: any(each.done() and each.result() == "passed" for each in answers))
+
+
+def _approved(server: HttpServer, number: str) -> str:
+    """The id of an approval for a call, which a person has given."""
+    approval = asked(server, "enter", number)
+    assert decide(server, approval).status == 200
+    return approval
+
+
+def _answer(server: HttpServer, number: str, approval: str | None) -> str:
     try:
-        return reason(call(server, "enter", number, approval))  # type: ignore[arg-type]
-    except (OSError, ValueError):  # killed meanwhile
+        return reason(call(server, "jot" if approval is None else "enter", number, approval))
+    except (OSError, ValueError, HTTPException):  # killed meanwhile
         return "killed"

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from portbook.access.leased_rates import block_size
+from portbook.access.rates import block_size
 from support.portbook_process import http_server, invoke
 
 SERVERS = 3
@@ -63,10 +63,13 @@ def test_processes_that_share_a_store_never_let_more_pass_than_the_limit_says(
     hammered(tmp_path, SETTINGS + f'rate = "{mode}"\n', is_exact=mode == "exact")
 
 
+@pytest.mark.parametrize("mode", ["exact", None])
 def test_nodes_of_one_database_count_together_without_being_told(
-    tmp_path: Path, postgres_schema: str
+    tmp_path: Path, postgres_schema: str, mode: str | None
 ) -> None:
-    hammered(tmp_path, f'{SETTINGS}[store]\nurl = "{postgres_schema}"\n', is_exact=False)
+    told = "" if mode is None else f'rate = "{mode}"\n'
+    settings = f'{SETTINGS}{told}[store]\nurl = "{postgres_schema}"\n'
+    hammered(tmp_path, settings, is_exact=mode == "exact")
 
 
 def test_workers_count_together_without_being_told(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from portbook import (
     wrap,
 )
 from portbook.canonical import digest, json_bytes
-from portbook.envelope.controls import read_controls
+from portbook.envelope.provenance_controls import read_controls
 from portbook.envelope.request import read_request
 from portbook.provenance.occasion import Occasion
 from support.portbook_process import ROOT, run

@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from support.portbook_process import HttpServer, http_server, invoke
+from support.portbook_process import HttpServer, environment, http_server, invoke
 from support.record_receivers import (
     PATIENCE_S,
     Received,
     collector,
     reserved_port,
     silent_receiver,
+    syslog_datagrams,
     syslog_stream,
 )
+from support.scripted_api import Certificates
 
 TOOLS = """
 from portbook import Toolset
@@ -48,12 +50,25 @@ RECEIVERS: dict[str, tuple[str, Callable[[int], AbstractContextManager[tuple[str
 
 
 @contextmanager
+def shipping(
+    folder: Path,
+    kind: str,
+    address: str,
+    more: str = "",
+    stderr: io.BytesIO | None = None,
+    **variables: str,
+) -> Iterator[HttpServer]:
+    """A server that ships to this address, with some `more` settings of [audit]."""
+    (folder / "tools.py").write_text(TOOLS)
+    (folder / "portbook.toml").write_text(SETTINGS.format(kind=kind, address=address) + more)
+    with http_server(cwd=folder, tools=(), stderr=stderr, env=environment(**variables)) as server:
+        yield server
+
+
+@contextmanager
 def started(folder: Path, kind: str, port: int, stderr: io.BytesIO | None = None) -> Iterator[HttpServer]:
     """A server that ships to a receiver at this port."""
-    address = RECEIVERS[kind][0].format(port=port)
-    (folder / "tools.py").write_text(TOOLS)
-    (folder / "portbook.toml").write_text(SETTINGS.format(kind=kind, address=address))
-    with http_server(cwd=folder, tools=(), stderr=stderr) as server:
+    with shipping(folder, kind, RECEIVERS[kind][0].format(port=port), stderr=stderr) as server:
         yield server
 
 
@@ -75,6 +90,42 @@ def written(folder: Path, stream: str) -> list[bytes]:
         path for path in (folder / "runs/mcp_server" / stream).glob("*.jsonl") if not path.is_symlink()
     )
     return [line for path in files for line in path.read_bytes().splitlines()]
+
+
+@pytest.mark.covers("021.ship.syslog")
+@pytest.mark.parametrize("transport", ["tcp", "tls", "udp", "unix stream", "unix datagrams"])
+def test_a_server_ships_its_records_over_every_transport_of_syslog(
+    tmp_path: Path, certificates: Certificates, transport: str
+) -> None:
+    opens: dict[str, Callable[[], AbstractContextManager[tuple[str, Received]]]] = {
+        "tcp": syslog_stream,
+        "tls": lambda: syslog_stream(context=certificates.server),
+        "udp": syslog_datagrams,
+        "unix stream": lambda: syslog_stream(path=tmp_path / "log"),
+        "unix datagrams": lambda: syslog_datagrams(tmp_path / "log"),
+    }
+    with opens[transport]() as (address, received):
+        trusted = f'ship_ca = "{certificates.ca_file}"\n' if transport == "tls" else ""
+        with shipping(tmp_path, "syslog", address, trusted) as server:
+            call(server, range(3))
+            # Each with its number and hash, which the receiver compares.
+            assert received.wait_for(3) == written(tmp_path, "execution")
+            assert received.wait_for(3, "intent") == written(tmp_path, "intent")
+
+
+@pytest.mark.covers("021.ship.otlp")
+def test_a_server_ships_its_records_to_a_collector_with_the_authorization_of_a_variable(
+    tmp_path: Path,
+) -> None:
+    named = 'ship_authorization = "COLLECTOR_TOKEN"\n'
+    with collector() as (url, received):
+        with shipping(tmp_path, "otlp", url, named, COLLECTOR_TOKEN="Bearer abc-4711") as server:
+            call(server, range(3))
+            assert received.wait_for(3) == written(tmp_path, "execution")
+            assert received.wait_for(3, "intent") == written(tmp_path, "intent")
+        assert {sent["authorization"] for sent in received.headers} == {"Bearer abc-4711"}
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"abc-4711" not in kept
 
 
 @pytest.mark.covers("021.ship.away")

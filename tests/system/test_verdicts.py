@@ -1,7 +1,8 @@
 """The same call gets the same verdict through every door and dialect, and what is denied runs nowhere.
 
-One table of cases drives them all. `upstream` is an API of the tests' own; the functions leave a line in a
-file when they run: after a denial neither has seen anything.
+One table of cases drives them all: every door of one process, and every HTTP door of workers, and of nodes
+behind a load balancer. `upstream` is an API of the tests' own; the functions leave a line in a file when they
+run: after a denial neither has seen anything.
 """
 
 from __future__ import annotations
@@ -14,10 +15,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from support.every_door import DOORWAYS, Asked, Doorway, Verdict
+from support.deployments import DEPLOYMENTS, ONE_PROCESS, store_of
+from support.every_door import DOORWAYS, HTTP_DOORWAYS, Asked, Doorway, Verdict, leading_to, leads_to
+from support.portbook_process import HttpServer, run
 from support.threaded_api import Upstream, upstream
 
 KEYS = {"ada": "key of ada", "bob": "key of bob", "guest": "key of a guest"}
+
+# A door of each deployment: STDIO has one process.
+PLACES = [
+    (deployment, door)
+    for deployment in DEPLOYMENTS
+    for door in (DOORWAYS if deployment == ONE_PROCESS else HTTP_DOORWAYS)
+]
 
 TOOLS = """
 import time
@@ -178,9 +188,12 @@ class Served:
         self.api = api
         self._stack = stack
         self._open: dict[tuple[str, str | None], Doorway] = {}
+        self.server: HttpServer | None = None
+        """What the HTTP doors have to lead to, if not to a server of their own."""
 
     def ask(self, door: str, asked: Asked, key: str | None = None) -> Verdict:
         if (door, key) not in self._open:
+            assert self.server is None or leads_to(self.folder) is self.server
             self._open[door, key] = self._stack.enter_context(DOORWAYS[door](self.folder, key))
         return self._open[door, key](asked)
 
@@ -193,23 +206,65 @@ class Served:
 def serving(folder: Path, settings: str) -> Iterator[Served]:
     with contextlib.ExitStack() as stack:
         api = stack.enter_context(upstream())
-        digests = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
+        digests = {name: _digest(key) for name, key in KEYS.items()}
         (folder / "tools.py").write_text(TOOLS)
         (folder / "portbook.toml").write_text(settings.format(port=api.port, **digests))
         yield Served(folder, api, stack)
 
 
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class Deployed:
+    """What serves under some settings in each deployment, started when it is first used."""
+
+    def __init__(
+        self,
+        settings: str,
+        request: pytest.FixtureRequest,
+        factory: pytest.TempPathFactory,
+        stack: contextlib.ExitStack,
+    ) -> None:
+        self._settings = settings
+        self._request = request
+        self._factory = factory
+        self._stack = stack
+        self._served: dict[str, Served] = {}
+
+    def __getitem__(self, name: str) -> Served:
+        if name not in self._served:
+            deployment, enter = DEPLOYMENTS[name], self._stack.enter_context
+            store = enter(store_of(deployment, self._request))
+            # The doors are closed before the server is, and that before its store.
+            server = enter(contextlib.ExitStack())
+            served = enter(serving(self._factory.mktemp("verdicts"), self._settings + store))
+            served.server = server.enter_context(deployment.serve(served.folder))
+            enter(leading_to(served.folder, served.server))
+            self._served[name] = served
+        return self._served[name]
+
+
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("verdicts"), POLICY) as served:
-        yield served
+def deployed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    with contextlib.ExitStack() as stack:
+        yield Deployed(POLICY, request, tmp_path_factory, stack)
 
 
+@pytest.fixture
+def served(deployed: Deployed, deployment: str) -> Served:
+    return deployed[deployment]
+
+
+everywhere = pytest.mark.parametrize(
+    ("deployment", "door"), PLACES, ids=[f"{door}, {deployment}" for deployment, door in PLACES]
+)
 every_door = pytest.mark.parametrize("door", DOORWAYS)
 
 
 @pytest.mark.covers("002.policy.every-door")
-@every_door
+@pytest.mark.covers("021.deployments.verdicts")
+@everywhere
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_a_call_gets_the_same_verdict_through_every_door_and_a_denied_one_runs_nowhere(
     served: Served, door: str, case: Case
@@ -219,7 +274,7 @@ def test_a_call_gets_the_same_verdict_through_every_door_and_a_denied_one_runs_n
     assert served.ran() - before == case.runs
 
 
-@every_door
+@everywhere
 def test_a_refusal_by_policy_names_its_rule_and_a_result_has_no_secret_through_every_door(
     served: Served, door: str
 ) -> None:
@@ -229,23 +284,38 @@ def test_a_refusal_by_policy_names_its_rule_and_a_result_has_no_secret_through_e
     assert b"hunter2" not in answer.raw
 
 
-RATES = """
+CALLERS = ", ".join(
+    f'{{{{ name = "caller-{at}", sha256 = "{_digest(door)}" }}}}' for at, door in enumerate(DOORWAYS)
+)
+RATES = f"""
 [python]
 toolsets = ["tools.py"]
 [policy]
 max_calls_per_minute = 2
+[keys]
+allow = [{CALLERS}]
 """
 
 
+@pytest.fixture(scope="module")
+def limiting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """Two calls for each caller; each door has a caller of its own, whose key is the name of the door."""
+    with contextlib.ExitStack() as stack:
+        yield Deployed(RATES, request, tmp_path_factory, stack)
+
+
 @pytest.mark.covers("002.policy.rate")
-@every_door
-def test_a_caller_that_makes_too_many_calls_is_told_when_to_come_back(tmp_path: Path, door: str) -> None:
-    with serving(tmp_path, RATES) as served:
-        assert [served.ask(door, Asked("look")).reason for _ in range(2)] == ["OK", "OK"]
-        third = served.ask(door, Asked("look"))
-        assert third.reason == "RATE_LIMITED"
-        assert 1 <= third.details["retry_after_s"] <= 30
-        assert served.ran() == 2
+@everywhere
+def test_a_caller_that_makes_too_many_calls_is_told_when_to_come_back(
+    limiting: Deployed, deployment: str, door: str
+) -> None:
+    served = limiting[deployment]
+    before = served.ran()
+    assert [served.ask(door, Asked("look"), door).reason for _ in range(2)] == ["OK", "OK"]
+    third = served.ask(door, Asked("look"), door)
+    assert third.reason == "RATE_LIMITED"
+    assert 1 <= third.details["retry_after_s"] <= 30
+    assert served.ran() - before == 2
 
 
 REDACTION = """
@@ -284,26 +354,25 @@ def _details(verdict: Verdict) -> dict[str, Any]:
 
 
 @pytest.mark.covers("002.approval.every-door")
-@every_door
+@everywhere
 def test_what_needs_a_person_says_so_with_the_same_details_and_is_redeemed_through_every_door(
-    tmp_path: Path, door: str
+    served: Served, door: str
 ) -> None:
-    from support.portbook_process import run
-
-    with serving(tmp_path, POLICY) as served:
-        asked = Asked("refund", {"cents": 50_000})
-        first = served.ask(door, asked)
-        assert first.reason == "APPROVAL_REQUIRED"
-        ticket = _details(first)
-        again = served.ask(door, asked)
-        assert _details(again) == ticket  # asking twice is asking for the same
-        approval = str(ticket["approval_id"])
-        redeeming = Asked("refund", {"cents": 50_000}, approval=approval)
-        assert served.ask(door, redeeming).reason == "APPROVAL_REQUIRED"
-        assert run("approvals", "approve", approval, cwd=tmp_path).code == 0
-        changed = Asked("refund", {"cents": 50_001}, approval=approval)
-        assert served.ask(door, changed).reason == "APPROVAL_REFUSED"
-        assert served.ran() == 0
-        assert served.ask(door, redeeming).result == {"cents": 50_000}
-        assert served.ask(door, redeeming).reason == "APPROVAL_REFUSED"
-        assert served.ran() == 1
+    before = served.ran()
+    cents = 50_000 + 10 * list(DOORWAYS).index(door)  # each door asks for an approval of its own
+    asked = Asked("refund", {"cents": cents})
+    first = served.ask(door, asked)
+    assert first.reason == "APPROVAL_REQUIRED"
+    ticket = _details(first)
+    again = served.ask(door, asked)
+    assert _details(again) == ticket  # asking twice is asking for the same
+    approval = str(ticket["approval_id"])
+    redeeming = Asked("refund", {"cents": cents}, approval=approval)
+    assert served.ask(door, redeeming).reason == "APPROVAL_REQUIRED"
+    assert run("approvals", "approve", approval, cwd=served.folder).code == 0
+    changed = Asked("refund", {"cents": cents + 1}, approval=approval)
+    assert served.ask(door, changed).reason == "APPROVAL_REFUSED"
+    assert served.ran() == before
+    assert served.ask(door, redeeming).result == {"cents": cents}
+    assert served.ask(door, redeeming).reason == "APPROVAL_REFUSED"
+    assert served.ran() - before == 1

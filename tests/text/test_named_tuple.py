@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import pickle
 import typing
+from pathlib import Path
 
 import pytest
 
+import portbook
 from portbook.text.named_tuple import NamedTuple
 
 
@@ -59,3 +63,28 @@ def test_a_field_without_a_default_may_not_follow_one_with_it() -> None:
         class Turned(NamedTuple):  # pyright: ignore[reportUnusedClass]
             line: int = 1
             file: str  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def quickly_made() -> typing.Iterator[tuple[str, str, int]]:
+    """Every place that makes a named tuple without counting: its module, the class, and how many fields."""
+    root = Path(portbook.__file__).parent
+    for file in root.rglob("*.py"):
+        text = file.read_text()
+        if "new_tuple(" not in text:
+            continue
+        module = ".".join(("portbook", *file.relative_to(root).with_suffix("").parts))
+        for within in ast.walk(ast.parse(text)):
+            for node in ast.iter_child_nodes(within):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "new_tuple":
+                    kind, fields = node.args
+                    assert isinstance(fields, ast.Tuple), f"{module}:{node.lineno} cannot be counted"
+                    yield module, ast.unparse(kind), len(fields.elts)
+
+
+def test_a_named_tuple_that_is_made_quickly_gets_as_many_fields_as_it_has() -> None:
+    places = list(quickly_made())
+    assert len(places) > 5
+    for module, name, count in places:
+        # One class makes itself.
+        kind = getattr(importlib.import_module(module), "Identity" if name == "cls" else name)
+        assert count == len(kind._fields), f"{module}: {name}"

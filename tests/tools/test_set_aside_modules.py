@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.tools.set_aside_modules import SetAsideModules, modules_below
+from portbook.tools.imported_modules import SetAsideModules, modules_below
 from portbook.tools.toolset_loader import load_toolsets
 
 TOOLS = """

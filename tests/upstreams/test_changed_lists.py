@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from portbook.upstreams import changed_lists as module
-from portbook.upstreams.changed_lists import ChangedLists
+from portbook.upstreams import subscriptions as module
+from portbook.upstreams.subscriptions import ChangedLists
 
 TOOLS, PROMPTS = "notifications/tools/list_changed", "notifications/prompts/list_changed"
 

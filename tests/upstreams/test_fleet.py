@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from portbook.pins.pin_settings import PinSettings
+from portbook.pins.on_change import PinSettings
 from portbook.tools.catalog import Catalog
-from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.fleet import Fleet
-from portbook.upstreams.pinned_trust import Memory, PinnedTrust
+from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.trust import Memory, PinnedTrust
 from support.fake_upstream import validator
 from support.mcp_peer import SMALL_SERVER
 

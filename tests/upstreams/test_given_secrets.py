@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.upstreams import given_secrets
-from portbook.upstreams.given_secrets import GivenSecrets
+from portbook.upstreams import secret_values
+from portbook.upstreams.secret_values import GivenSecrets
 
 
 class User:
@@ -13,7 +13,7 @@ class User:
 
 
 def test_a_value_in_use_is_never_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(given_secrets, "_MAX_EARLIER", 3)
+    monkeypatch.setattr(secret_values, "_MAX_EARLIER", 3)
     secrets, user = GivenSecrets(), User()
     for number in range(10):
         secrets.learn(user, f"value-of-{number}")
@@ -42,7 +42,7 @@ def test_a_text_is_told_with_a_mark_for_each_and_is_else_as_it_is() -> None:
     looks = "password=hunter2hunter2"
     assert secrets.hide(looks) == looks
     secrets.learn(user, "swordfish-1234")
-    mark = given_secrets.GIVEN_SECRET
+    mark = secret_values.GIVEN_SECRET
     assert secrets.hide(looks) == looks
     assert secrets.hide("a swordfish-1234, swordfish-1234 b") == f"a {mark}, {mark} b"
     assert secrets.hide("\\u0073wordfish-1234") == mark

@@ -13,9 +13,8 @@ from portbook.errors import Finding
 from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
 from portbook.upstreams.answer_checks import BadAnswer
-from portbook.upstreams.given_secrets import GivenSecrets
 from portbook.upstreams.http_transport import HttpTransport
-from portbook.upstreams.secret_values import ValueReader
+from portbook.upstreams.secret_values import GivenSecrets, ValueReader
 from portbook.upstreams.transport import BadStatus, NotSent, SaysNothing, SessionLost
 from portbook.wire.lines import Frame
 from support.fake_upstream import text

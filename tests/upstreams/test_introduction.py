@@ -9,8 +9,8 @@ import pytest
 
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.connection import Events, UpstreamConnection
-from portbook.upstreams.declared_upstream import DeclaredUpstream
-from portbook.upstreams.introduction import Introduction
+from portbook.upstreams.handshake import Introduction
+from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.transport import NotSent
 from support.fake_upstream import FakeLink, validator
 

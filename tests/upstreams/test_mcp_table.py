@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from portbook.pins.on_change import OnChange, Reaction
-from portbook.pins.pin_settings import PinSettings
+from portbook.pins.on_change import OnChange, PinSettings, Reaction
 from portbook.tools.spec import Effect
-from portbook.upstreams.declared_upstream import DeclaredUpstream, ValueSource
-from portbook.upstreams.mcp_table import read_mcp
+from portbook.upstreams.mcp_table import DeclaredUpstream, ValueSource, read_mcp
 
 FOLDER = Path("/settings")
 

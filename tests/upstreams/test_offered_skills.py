@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from portbook.tools.skill_file import SkillFile
-from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import ObservedDefinition
+from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.offered_specs import specs_of
 
 URI, FILE = "skill://forms/SKILL.md", "skill://forms/fields.md"

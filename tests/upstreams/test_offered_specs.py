@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from portbook.tools.spec import Effect, ToolSpec
-from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import ObservedDefinition
+from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.offered_specs import specs_of
 
 SCHEMA: dict[str, Any] = {"type": "object"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.model import JSONObject
-from portbook.upstreams.reports_between_rounds import ReportsBetweenRounds
+from portbook.upstreams.running_call import ReportsBetweenRounds
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from portbook.upstreams.declared_upstream import ValueSource
-from portbook.upstreams.given_secrets import GivenSecrets
-from portbook.upstreams.secret_values import ValueReader
+from portbook.upstreams.mcp_table import ValueSource
+from portbook.upstreams.secret_values import GivenSecrets, ValueReader
 from portbook.upstreams.transport import NotSent
 
 

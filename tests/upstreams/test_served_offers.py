@@ -16,10 +16,10 @@ from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec
 from portbook.tools.withheld_entry import WithheldEntry
 from portbook.upstreams import served_offers as module
-from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import ObservedDefinition, Offer
-from portbook.upstreams.pinned_trust import Memory, PinnedTrust
+from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.served_offers import ServedOffers
+from portbook.upstreams.trust import Memory, PinnedTrust
 
 TOOL: dict[str, Any] = {
     "name": "copyAll",

@@ -11,8 +11,7 @@ import pytest
 
 from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
-from portbook.upstreams.given_secrets import GivenSecrets
-from portbook.upstreams.secret_values import ValueReader
+from portbook.upstreams.secret_values import GivenSecrets, ValueReader
 from portbook.upstreams.sse_transport import SseTransport
 from portbook.upstreams.transport import BadStatus, NotSent
 from portbook.wire.lines import Frame

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.stdio_transport import StdioTransport
 from portbook.upstreams.transport import NotSent
 from portbook.wire.lines import Frame

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from portbook.wire.lines import OVERSIZE, Frame, LineSplitter
-from portbook.wire.message_size import MAX_FRAME_BYTES
+from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame, LineSplitter
 
 # Small enough for hypothesis to cross it often; the real limit has tests of its own.
 LIMIT = 8

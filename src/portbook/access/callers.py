@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from portbook.errors import Reason, Refused
 from portbook.model import Caller
+from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["ANONYMOUS", "OPERATOR", "AllowedKey", "Callers", "digest_of_key"]
+__all__ = [
+    "ANONYMOUS",
+    "OPERATOR",
+    "AllowedKey",
+    "Callers",
+    "digest_of_key",
+    "problem_of_caller_name",
+]
 
 ANONYMOUS = Caller("anonymous")
 OPERATOR = Caller("operator", ())
@@ -131,3 +141,20 @@ def _owner_of(digest: str, keys: Iterable[AllowedKey]) -> Caller | None:
         if hmac.compare_digest(each.sha256.lower(), digest):
             owner = Caller(each.name, each.tools)
     return owner
+
+
+# Which names a caller may have.
+
+_NAME: Final = late_pattern(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
+
+
+def problem_of_caller_name(name: str) -> str | None:
+    """Return why a caller cannot have this name, and the fix; None if it can."""
+    if not _NAME.fullmatch(name):
+        return (
+            f"the name {name[:40]!r} cannot be used: take 1 to 64 letters, digits and any of '._@+-', "
+            "a letter or a digit first"
+        )
+    if name in (ANONYMOUS.name, OPERATOR.name):
+        return f"{name} is a reserved name; choose a different one"
+    return None

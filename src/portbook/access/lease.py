@@ -3,11 +3,16 @@
 A node writes its lease into the store and renews it. Two clocks judge it, and neither is compared with the
 other:
 
-- Every other node goes by the clock of the database: a lease is lost at the time that is written in it.
+- Every other node goes by the clock of the database: from the time that is written in a lease, it may be
+  deleted, and is lost once that is committed.
 - The node itself goes by its own clock, from the moment before it asked for the last renewal that was
   acknowledged. The database wrote the new time after that moment, so the node stops first. The margin covers
   clocks of different speed, and the time between the check and the act. The clock has to go on while the
   machine sleeps.
+
+A renewal has to be committed before the time that others still read: one that comes later is undone. It may
+be seen later than that, for a commit takes a while where a standby has to confirm it. So nobody takes a lease
+for lost by what it reads: it deletes the lease, which an unseen renewal prevents.
 
 A lost lease stays lost. It is not renewed, its name is not used again, and nothing that its node owned is
 written any more, however its calls ended: they are `unknown`, and never run again. A node that lost its lease
@@ -22,7 +27,7 @@ from typing import Final
 
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["LEASE_TERMS", "Lease", "LeaseTerms", "extended", "is_lost"]
+__all__ = ["LEASE_TERMS", "Lease", "LeaseTerms", "extended", "is_lost", "lease_terms"]
 
 
 class LeaseTerms(NamedTuple):
@@ -34,11 +39,18 @@ class LeaseTerms(NamedTuple):
     """How long after one renewal the next is asked for."""
     margin_s: float
     """How long before that time its node stops to start anything."""
+    commit_s: float = 0.0
+    """How long before that time a renewal has to be committed: it takes a moment until others see it."""
+
+
+def lease_terms(length_s: float) -> LeaseTerms:
+    """Return the terms of leases that last so long."""
+    return LeaseTerms(length_s, renew_s=length_s / 4, margin_s=length_s / 5, commit_s=length_s / 30)
 
 
 # A database that restarts within 8 s is not noticed: two renewals fit in between. A clock may be a tenth
 # slower than that of the database: 12 of its seconds then take 13.2, and leave 1.8 for the act itself.
-LEASE_TERMS: Final = LeaseTerms(length_s=15.0, renew_s=4.0, margin_s=3.0)
+LEASE_TERMS: Final = lease_terms(15.0)
 
 
 class Lease(NamedTuple):
@@ -72,14 +84,15 @@ class Lease(NamedTuple):
 
 
 def is_lost(expires_at: float, now: float) -> bool:
-    """Return whether a lease is lost at `now`; both are times of the database."""
+    """Return whether a lease may be deleted at `now`, if nobody renews it; both are times of the database."""
     return now >= expires_at
 
 
 def extended(expires_at: float, now: float, terms: LeaseTerms = LEASE_TERMS) -> float | None:
     """Return until when a lease holds after a renewal at `now`; None if it is lost, and cannot be renewed.
 
-    Both are times of the database. Read and written in one transaction, so that no node counts it as lost and
-    then sees it renewed. A clock that was set back does not shorten it.
+    Both are times of the database. The transaction that reads and writes it has to be committed by `commit_s`
+    before that time, and nobody deletes it meanwhile. A clock that was set back does not shorten it.
     """
-    return None if is_lost(expires_at, now) else max(expires_at, now + terms.length_s)
+    is_late = is_lost(expires_at - terms.commit_s, now)
+    return None if is_late else max(expires_at, now + terms.length_s)

@@ -12,24 +12,163 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
+from portbook.adopt.client_document import Entry, NotReadable, decoded, edited, entries_at, parsed
 from portbook.adopt.file_change import (
     ChangedMeanwhile,
     FileChange,
     check_unchanged,
     digest_of,
     draft_prefix,
+    folder_turn,
     make,
     read_if_there,
     write_file,
 )
-from portbook.adopt.folder_turn import folder_turn
-from portbook.adopt.journal_change import JournalChange, OurEntry
-from portbook.adopt.undo_conflict import settle_conflict
+from portbook.exports.client_table import KeyPath, TextForm
+from portbook.model import JSONObject
 
-__all__ = ["AdoptionJournal"]
+__all__ = ["AdoptionJournal", "JournalChange", "OurEntry", "settle_conflict"]
+
+# `JournalChange`: one change of a file as the journal of adoptions has it.
+
+
+@dataclass(frozen=True, slots=True)
+class OurEntry:
+    """An entry of ours in a client's file."""
+
+    form: TextForm
+    path: KeyPath
+    name: str
+    replaced: tuple[str, ...] = ()
+    """The names of the entries in whose place it stands."""
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the entry as JSON."""
+        return {"form": self.form, "path": self.path, "name": self.name, "replaced": self.replaced}
+
+    @classmethod
+    def of_data(cls, data: dict[str, Any]) -> OurEntry:
+        """Return the entry that `as_data` gave; journals of earlier versions have no `replaced`."""
+        return cls(data["form"], tuple(data["path"]), data["name"], tuple(data.get("replaced", ())))
+
+
+@dataclass(frozen=True, slots=True)
+class JournalChange:
+    """One change as the journal has it."""
+
+    path: Path
+    before: str | None
+    after: str
+    backup: Path | None
+    entries: tuple[OurEntry, ...] = ()
+
+    @classmethod
+    def of(cls, change: FileChange, entries: tuple[OurEntry, ...] = ()) -> JournalChange:
+        """Return the entry for a change that is about to be made."""
+        after = digest_of(change.after)
+        assert after is not None
+        return cls(change.path, digest_of(change.before), after, change.backup, entries)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the change as JSON."""
+        return {
+            "path": str(self.path),
+            "before": self.before,
+            "after": self.after,
+            "backup": None if self.backup is None else str(self.backup),
+            "entries": [each.as_data() for each in self.entries],
+        }
+
+    @classmethod
+    def of_data(cls, data: dict[str, Any]) -> JournalChange:
+        """Return the change that `as_data` gave."""
+        entries = tuple(map(OurEntry.of_data, data["entries"]))
+        backup = None if data["backup"] is None else Path(data["backup"])
+        return cls(Path(data["path"]), data["before"], data["after"], backup, entries)
+
+
+# Undoing in a client's file that has changed since: our entry goes, and what it replaced comes back.
+#
+# Only names that are free are given back, with the values of the backup; all else stays as it is now.
+
+_PRIVATE: Final = 0o600
+
+
+@dataclass(slots=True)
+class _Settled:
+    """A text from which our entries are taken, one after the other."""
+
+    text: str
+    has_ours: bool = False
+    given: list[str] = field(default_factory=list[str])
+    lost: list[str] = field(default_factory=list[str])
+    """Servers that are not in the text as they were before."""
+
+    def take_out(self, ours: OurEntry, before: dict[str, JSONObject]) -> None:
+        """Put what an entry of ours replaced into its place. Raises `NotReadable` where it cannot go."""
+        now = entries_at(parsed(self.text, ours.form), ours.path)
+        lost = [name for name in ours.replaced if name not in before or now.get(name) != before[name]]
+        if ours.name in now:
+            self.has_ours = True
+            free = [name for name in lost if name in before and (name not in now or name == ours.name)]
+            given = self._replace(ours, [Entry(name, before[name]) for name in free])
+            self.given += given
+            lost = [name for name in lost if name not in given]
+        self.lost += lost
+
+    def _replace(self, ours: OurEntry, entries: list[Entry]) -> list[str]:
+        """Replace our entry, or only remove it where that is all that can be done; return what was given."""
+        try:
+            self.text = edited(self.text, ours.form, ours.path, [ours.name], *entries)
+        except NotReadable:
+            if not entries:
+                raise
+            return self._replace(ours, [])
+        return [each.name for each in entries]
+
+
+def settle_conflict(change: JournalChange, now: bytes | None) -> str:
+    """Take our entries out of a file that has changed, and return what to tell."""
+    kept = "" if change.backup is None else f"; it was {change.backup} before"
+    if not change.entries:
+        return f"{change.path} has changed since, and stays as it is{kept}"
+    if now is None:
+        return f"{change.path} is gone{kept}"
+    try:
+        settled = _Settled(decoded(now))
+        for ours in change.entries:
+            settled.take_out(ours, _entries_before(change, ours))
+    except NotReadable as error:
+        return f"{change.path} has changed since, and our entry cannot be removed from it: {error}{kept}"
+    if settled.has_ours:
+        write_file(change.path, settled.text.encode(), _PRIVATE)
+    return f"{change.path} has changed since; {_what_was_done(settled)}{_what_is_lost(settled, change)}{kept}"
+
+
+def _entries_before(change: JournalChange, ours: OurEntry) -> dict[str, JSONObject]:
+    """Return the entries of the backup at the place of ours; none where it is not the file that was kept."""
+    kept = None if change.backup is None else read_if_there(change.backup)
+    if kept is None or digest_of(kept) != change.before:
+        return {}
+    return entries_at(parsed(decoded(kept), ours.form), ours.path)
+
+
+def _what_was_done(settled: _Settled) -> str:
+    if settled.given:
+        return f"our entry was replaced by what was there before: {', '.join(settled.given)}"
+    return "only our entry was removed from it" if settled.has_ours else "our entry is not in it any more"
+
+
+def _what_is_lost(settled: _Settled, change: JournalChange) -> str:
+    if not settled.lost:
+        return ""
+    names = ", ".join(settled.lost)
+    if change.backup is None or not change.backup.exists():
+        return f"; not given back, because the backup is gone: {names}"
+    return f"; not given back: {names}; to restore, copy from {change.backup}"
+
 
 _NAME: Final = "adopted.json"
-_PRIVATE: Final = 0o600
 
 
 @dataclass(slots=True)

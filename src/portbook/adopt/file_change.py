@@ -8,23 +8,27 @@ replaced.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import stat
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-from portbook.adopt.backup_file import write_backup
 
 __all__ = [
     "ChangedMeanwhile",
     "FileChange",
+    "backup_path",
     "check_unchanged",
     "digest_of",
     "draft_prefix",
+    "folder_turn",
     "make",
     "read_if_there",
+    "write_backup",
     "write_file",
 ]
 
@@ -121,3 +125,60 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# The backup of a file that an adoption changes: its name, and how it is written.
+
+
+def backup_path(path: Path, stamp: str) -> Path:
+    """Return where the backup of a file goes; `stamp` is the time of the adoption."""
+    return path.with_name(f"{path.name}.bak.{stamp}")
+
+
+def write_backup(path: Path, backup: Path, data: bytes) -> None:
+    """Write a file's bytes beside it, in a file that nobody had before."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            os.fchmod(descriptor, mode)
+            file.flush()
+            os.fsync(descriptor)
+    except OSError:
+        backup.unlink()
+        raise
+
+
+# The turn of one process in a folder: adoptions and their undoing come one after the other.
+
+
+@contextmanager
+def folder_turn(folder: Path) -> Generator[None]:
+    """Wait until no other process has its turn in a folder; the folder is created where there is none.
+
+    The folder itself is locked, so that no file of the lock is left behind.
+    """
+    descriptor = _locked(folder)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(folder: Path) -> int:
+    """Return a descriptor of the folder that holds its lock."""
+    while True:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:  # undoing has just removed it
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if folder.exists() and os.path.samestat(os.fstat(descriptor), folder.stat()):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # the process before removed the folder at the end of its turn

@@ -13,13 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from portbook.apis.gateway import Gateway, Login
-from portbook.apis.gateway_table import is_our_header
+from portbook.apis.gateway import Gateway, Login, is_our_header
 from portbook.apis.openapi.security_schemes import Requirement, SecurityScheme, described
 from portbook.apis.table_reader import Table
 from portbook.escaping import escaped
 from portbook.text.did_you_mean import did_you_mean
-from portbook.tools.credential_use import CredentialUse
+from portbook.tools.operation import CredentialUse
 
 __all__ = ["ChosenCredentials", "CredentialChooser", "require_known_schemes"]
 

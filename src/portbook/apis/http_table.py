@@ -16,18 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from portbook.apis.declared_tool import TOOL_KEYS, declared_tool
+from portbook.apis.api_tool import MAX_TIMEOUT_MS, TOOL_KEYS, adjusted_tool, declared_tool, imported_tool
 from portbook.apis.described_members import described_members
-from portbook.apis.gateway import Gateway
-from portbook.apis.gateway_table import GATEWAY_KEYS, read_base_url, read_gateway
+from portbook.apis.gateway import GATEWAY_KEYS, Gateway, read_base_url, read_gateway
 from portbook.apis.import_selection import missing_operation
 from portbook.apis.imported_documents import DOCUMENT_KEYS, ImportedDocuments, read_documents
-from portbook.apis.imported_tool import adjusted_tool, imported_tool
 from portbook.apis.left_out import LeftOutOperation, summary_of
 from portbook.apis.many_tools import hint_of_many_tools
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
-from portbook.apis.tool_limits import MAX_TIMEOUT_MS
 from portbook.apis.unchecked_results import without_usable_results
 from portbook.model import JSONObject
 from portbook.tools.media_types import MediaKind, kind_of

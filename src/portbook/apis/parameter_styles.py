@@ -13,12 +13,14 @@ apart cannot be sent: nothing encodes a comma in a header, and an encoded pipe s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, cast
 from urllib.parse import quote, quote_plus
 
 from portbook.canonical import json_bytes
+from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.schema.messages import escape_pointer
 from portbook.tools.operation import Style
 
 __all__ = [
@@ -33,8 +35,17 @@ __all__ = [
     "pairs_of",
     "plain_text",
     "present",
+    "unsendable",
     "without_nulls",
 ]
+
+# The refusal of an argument that cannot be sent in its place.
+
+
+def unsendable(place: Iterable[str], sentence: str) -> Refused:
+    """Return the refusal of the value at `place` among the arguments; `sentence` follows its pointer."""
+    return Refused(Reason.BAD_ARGUMENTS, (Finding(escape_pointer(tuple(place)), sentence, "http", ""),))
+
 
 Encode = Callable[[str], str]
 

@@ -10,8 +10,14 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
-from portbook.apis.parameter_styles import AmbiguousText, as_uri_text, expanded, plain_text, without_nulls
-from portbook.apis.unsendable import unsendable
+from portbook.apis.parameter_styles import (
+    AmbiguousText,
+    as_uri_text,
+    expanded,
+    plain_text,
+    unsendable,
+    without_nulls,
+)
 from portbook.model import JSON
 from portbook.tools.operation import Parameter, Style
 

@@ -28,7 +28,7 @@ from portbook.executors.python import PythonExecutor
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.request_state import SignedStates
+from portbook.mcp.rounds import SignedStates
 from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.pipeline import Pipeline
@@ -142,7 +142,7 @@ def assemble(
         )
     shipping = None
     if settings.ship is not None and isinstance(sink, Journal):
-        from portbook.app.shipping_from_settings import shipping_of  # late: few ship their records
+        from portbook.app.shipping import shipping_of  # late: few ship their records
 
         shipping = shipping_of(settings, environ, store, warn)
     on_secret.append(partial(_learn_secrets, pipeline, executor))
@@ -150,9 +150,8 @@ def assemble(
     servers = reports = None
     if collected.servers:
         # Only where there is a server to call.
-        from portbook.app.pins_from_settings import trust_of
         from portbook.app.server_reports import ServerReports
-        from portbook.app.servers_from_settings import fleet_of
+        from portbook.app.servers_from_settings import fleet_of, trust_of
         from portbook.stores.upstreams import UpstreamStore
 
         trust = trust_of(settings, store, clock, warn)
@@ -183,7 +182,7 @@ def assemble(
     )
     nodes = None
     if (is_shared or (is_server and settings.is_shared)) and not store.is_memory:
-        from portbook.app.shared_parts import SharedParts  # late: most servers are alone
+        from portbook.app.node_from_settings import SharedParts  # late: most servers are alone
 
         nodes = SharedParts(store, clock, draw, tasks, notices, warn)
     gateways = [gateway.name for gateway in collected.gateways]

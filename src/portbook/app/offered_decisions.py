@@ -12,8 +12,8 @@ from portbook.pins.server_definitions import ServerDefinitions
 from portbook.policy import Action, PolicyInput, decide
 from portbook.settings import Settings
 from portbook.tools.spec import Effect
-from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import ObservedDefinition
+from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.offered_specs import specs_of
 
 __all__ = ["OfferedDecision", "offered_decisions"]

@@ -13,16 +13,15 @@ from typing import Final, NamedTuple
 from portbook.canonical import fingerprint
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.pins.compared_parts import compared_parts
-from portbook.pins.difference import PinnedKind
+from portbook.pins.difference import PinnedKind, compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pin_lock import PinLock, approve_definitions
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict, PinVerdicts, judge
-from portbook.stores.observations import ObservationStore
-from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.stores.upstreams import ObservationStore
 from portbook.upstreams.definitions import Offer
-from portbook.upstreams.pinned_trust import pinned_part
+from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.trust import pinned_part
 
 __all__ = ["Offers", "PinReview", "ShownDefinition", "WithheldServer", "last_offers"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rates import RateLimit, Rates
 from portbook.app.operator_key import OPERATOR_KEY
-from portbook.app.policy_doubts import refuse_vain_conditions
+from portbook.app.start_warnings import refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
 from portbook.redaction import BadRedaction, Redactor

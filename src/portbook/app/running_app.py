@@ -34,9 +34,9 @@ from portbook.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
+    from portbook.app.node_from_settings import SharedParts
     from portbook.app.server_reports import ServerReports
-    from portbook.app.shared_parts import SharedParts
-    from portbook.app.shipping_task import ShippingTask
+    from portbook.app.shipping import ShippingTask
     from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet

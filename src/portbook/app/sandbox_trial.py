@@ -15,7 +15,7 @@ from portbook.sandbox import observe
 from portbook.sandbox.declared_sandbox import DeclaredSandbox
 from portbook.sandbox.proposal import propose, read_notes
 from portbook.settings import Settings
-from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.mcp_table import DeclaredUpstream
 
 __all__ = ["NoTrial", "try_out"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from portbook.pins.pin_lock import PinLock
 from portbook.settings import Settings
 from portbook.text.did_you_mean import did_you_mean
-from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.mcp_table import DeclaredUpstream
 
 __all__ = ["server_doubts"]
 

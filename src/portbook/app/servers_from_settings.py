@@ -3,20 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from portbook.app.learned_secrets import learn_secrets
 from portbook.app.tools_from_settings import Collected
+from portbook.clock import Clock
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.mcp_server import McpServerExecutor
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.model import Kind
 from portbook.pipeline import Pipeline
 from portbook.protocol.conformance import SchemaValidator
+from portbook.settings import Settings
+from portbook.stores.errors import StoreError
+from portbook.stores.upstreams import ObservationStore
 from portbook.tools.toolset import Changed
+from portbook.upstreams.definitions import Offer
 from portbook.upstreams.fleet import Fleet
-from portbook.upstreams.trust import Trust
+from portbook.upstreams.trust import Memory, PinnedTrust, Trust
 
-__all__ = ["fleet_of"]
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from portbook.stores.store_port import StorePort
+
+__all__ = ["dry_trust_of", "fleet_of", "trust_of"]
+
+# Which definitions of MCP servers are served: by the lock beside the settings, with the store as memory.
+
+
+def trust_of(settings: Settings, store: StorePort, clock: Clock, warn: Callable[[str], None]) -> PinnedTrust:
+    """Return who decides. Raises `BadLock` where the lock cannot be used."""
+    observations = ObservationStore(store, clock)
+
+    def recall(server: str) -> Offer | None:
+        try:
+            found = observations.of(server)
+        except StoreError:  # whoever needs the store for a call is told
+            return None
+        return None if found is None else Offer.of_data(server, found.definitions)
+
+    def stored(done: Future[None]) -> None:
+        if (error := done.exception()) is not None:
+            warn(f"what MCP servers offer could not be stored, so reviews ask them again: {error}")
+
+    def remember(offer: Offer) -> None:
+        try:
+            observations.remember(offer.server, offer.as_data()).add_done_callback(stored)
+        except StoreError as error:
+            warn(f"what MCP servers offer could not be stored, so reviews ask them again: {error}")
+
+    return PinnedTrust(settings.folder, Memory(recall, remember), warn)
+
+
+def dry_trust_of(settings: Settings) -> PinnedTrust:
+    """Return who decides for a command that serves nothing: it writes neither the lock nor the store.
+
+    Raises `BadLock` where the lock cannot be used.
+    """
+
+    def recall(_server: str) -> Offer | None:
+        return None
+
+    def remember(_offer: Offer) -> None:
+        pass
+
+    return PinnedTrust(settings.folder, Memory(recall, remember), lambda _: None, may_write=False)
 
 
 def fleet_of(

@@ -36,7 +36,7 @@ def _database_of(settings: Settings, draw: Callable[[int], bytes]) -> StorePort:
             raise settings.complain(("store", key), "must begin with postgresql://")
     try:
         # Late: few need a database, and it is an extra.
-        from portbook.access.lease import LeaseTerms
+        from portbook.access.lease import lease_terms
         from portbook.stores.postgres.database_errors import problem_of_address
         from portbook.stores.postgres.postgres_store import PostgresStore
     except ImportError:
@@ -46,6 +46,5 @@ def _database_of(settings: Settings, draw: Callable[[int], bytes]) -> StorePort:
     for key, address in (("url", url), ("direct_url", direct_url)):
         if address is not None and (problem := problem_of_address(address)) is not None:
             raise settings.complain(("store", key), problem)
-    length_s = settings.store_lease_s
-    terms = LeaseTerms(length_s=length_s, renew_s=length_s / 4, margin_s=length_s / 5)
+    terms = lease_terms(settings.store_lease_s)
     return PostgresStore(url, direct_url=direct_url, draw=draw, lease_terms=terms)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from portbook.apis.left_out import LeftOutOperation
     from portbook.assets.library import Library
     from portbook.assets.populate_backend import Backend
-    from portbook.upstreams.declared_upstream import DeclaredUpstream
+    from portbook.upstreams.mcp_table import DeclaredUpstream
 
 __all__ = ["Collected", "asset_library", "collect_servers", "collect_tools"]
 

@@ -11,8 +11,8 @@ from portbook.dialects.envelope import Envelope
 from portbook.dialects.rest_bodies import Rest
 from portbook.envelope.request import REQUEST
 from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
+from portbook.schema.cache import LateValidator
 from portbook.schema.engine import Validator
-from portbook.schema.late_validator import LateValidator
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.registry import BadBundle, SchemaRegistry
@@ -83,7 +83,7 @@ def usable_settings(
 def _require_usable_shipping(settings: Settings, environ: Mapping[str, str]) -> None:
     given = settings.ship, settings.ship_to, settings.ship_ca, settings.ship_authorization
     if any(each is not None for each in given):
-        from portbook.app.shipping_from_settings import ship_target_of  # late: few ship their records
+        from portbook.app.shipping import ship_target_of  # late: few ship their records
 
         ship_target_of(settings, environ)
 
@@ -96,7 +96,7 @@ def signer_of(settings: Settings) -> Signer | None:
     if settings.signing_key is None:
         return None
     # Late: only where envelopes are signed.
-    from portbook.app.signing_key_file import load_signing_key
+    from portbook.app.key_files import load_signing_key
     from portbook.provenance.signing import BadKey
 
     path = ("envelope", "signing_key")
@@ -117,7 +117,7 @@ def audit_key_of(settings: Settings) -> AuditKey | None:
     if settings.audit_key is None:
         return None
     # Late: only where there is one.
-    from portbook.app.audit_key_file import load_audit_key
+    from portbook.app.key_files import load_audit_key
     from portbook.audit.keyed_digests import BadAuditKey
 
     path = ("audit", "key")

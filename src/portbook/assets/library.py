@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from portbook.assets.documents import listed_folder, objects_in, spelled_folder
-from portbook.assets.names import ALIASES, component_of, named_schema, schema_name
 from portbook.assets.schema_files import LeftOut, SchemaFolder
-from portbook.assets.schema_version import version_of
+from portbook.assets.schema_of_asset import ALIASES, component_of, named_schema, schema_name, version_of
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from portbook.assets.bundles import Bundler, SchemaBundle
 from portbook.assets.documents import listed_folder, objects_in, parsed_object
 from portbook.assets.files import CannotRead, json_files, read_below
-from portbook.assets.names import schema_name
+from portbook.assets.schema_of_asset import schema_name
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 

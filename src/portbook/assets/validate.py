@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from portbook.assets.library import Library, LibrarySchema
-from portbook.assets.names import ALIASES, SCHEMA_REFERENCE
+from portbook.assets.schema_of_asset import ALIASES, SCHEMA_REFERENCE
 from portbook.canonical import json_bytes
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject

@@ -6,6 +6,7 @@ Records whose process was killed before it published them are published by the n
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -26,9 +27,14 @@ __all__ = ["CheckpointMaker", "log_name"]
 _MAX_LEFT: Final = 10_000
 
 
-def log_name(log_dir: Path) -> str:
-    """Return what a folder of records is called in checkpoints."""
-    return str(log_dir.resolve())
+def log_name(log_dir: Path, *, spans_machines: bool = False) -> str:
+    """Return what a folder of records is called in checkpoints.
+
+    Where machines share them, folders have the same path, as in containers: the name of the machine tells
+    them apart.
+    """
+    folder = str(log_dir.resolve())
+    return f"{os.uname().nodename}:{folder}" if spans_machines else folder
 
 
 class CheckpointMaker:
@@ -47,7 +53,7 @@ class CheckpointMaker:
         self._journal = journal
         self._store = store
         self._log_dir = log_dir
-        self._log = log_name(log_dir)
+        self._log = log_name(log_dir, spans_machines=store.spans_machines)
         self._clock = clock
         self._signer = signer
         self._interval_s = interval_s
@@ -103,7 +109,7 @@ class CheckpointMaker:
 
         Raises `StoreError` or `OSError` where that cannot be read.
         """
-        return list(_left_in(self._log_dir, self._log, self._store.last_of(self._log)))
+        return list(_left_in(self._log_dir, self._log, self._store.last_published()))
 
     def adopt(self, left: Iterable[Segment]) -> None:
         """Collect what others have left behind."""
@@ -116,13 +122,17 @@ def _segment(log: str, written: WrittenRecords) -> Segment:
     return Segment(log, stream, file, first, last, hashes[-1].decode(), root_of(hashes))
 
 
-def _left_in(log_dir: Path, log: str, known: Mapping[tuple[str, str], int]) -> Iterator[Segment]:
-    """Yield a segment for each file that nobody writes to and whose last records are not `known`."""
+def _left_in(log_dir: Path, log: str, known: Mapping[tuple[str, str], tuple[str, int]]) -> Iterator[Segment]:
+    """Yield a segment for each file that nobody writes to and whose last records are not `known`.
+
+    A file goes on under the name of the folder that it began under: the machine may have been renamed since.
+    """
     for stream in (EXECUTION_STREAM, INTENT_STREAM):
         for path in files_in(stream_folder(log_dir, stream)):
             with contextlib.suppress(FileNotFoundError):  # a different process prunes at the same time
                 if not is_written_to(path):
-                    yield from _left_of(path, log, stream, known.get((stream, path.name), 0))
+                    name, last = known.get((stream, path.name), (log, 0))
+                    yield from _left_of(path, name, stream, last)
 
 
 def _left_of(path: Path, log: str, stream: str, known: int) -> Iterator[Segment]:

@@ -84,12 +84,15 @@ class ProvenRecord(NamedTuple):
 
 
 def covering(
-    covered: Iterable[CoveredRecords], log: str, stream: str, file: str, seq: int
+    covered: Iterable[CoveredRecords], stream: str, file: str, seq: int
 ) -> tuple[CoveredRecords, Segment] | None:
-    """Return the checkpoint that covers a record, and the segment that it is in, if there is one."""
+    """Return the checkpoint that covers a record, and the segment that it is in, if there is one.
+
+    The name of a file is used once, so that it does not matter where the file was when it was covered.
+    """
     for each in covered:
         for segment in each.segments:
-            is_same_file = (segment.log, segment.stream, segment.file) == (log, stream, file)
+            is_same_file = (segment.stream, segment.file) == (stream, file)
             if is_same_file and segment.first <= seq <= segment.last:
                 return each, segment
     return None

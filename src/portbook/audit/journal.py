@@ -24,11 +24,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from portbook.audit.chain import HASH_DIGITS, Head, Links, head_of, links_of
 from portbook.audit.log_reader import files_in, is_served_to, lines_from_end, lines_of, stream_folder
+from portbook.audit.record_form import Pieces, RecordLines, as_pieces, whole_views
 from portbook.canonical import json_bytes
 from portbook.text.named_tuple import NamedTuple
 
@@ -42,6 +44,7 @@ __all__ = [
     "JsonlSink",
     "WrittenRecords",
     "chained",
+    "chained_lines",
 ]
 
 ENVELOPE_STREAM: Final = "envelope_validation"
@@ -142,11 +145,11 @@ class Journal:
 
         Raises `OSError` where they cannot be written.
         """
-        for error in self.write_all(((envelope, execution),)).values():
+        for error in self.write_all((as_pieces(envelope, execution),)).values():
             raise error
 
-    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
-        """Write both views of each record, a stream at a time; return what failed, by its place."""
+    def write_all(self, records: Sequence[RecordLines]) -> Mapping[int, OSError]:
+        """Write both lines of each record, a stream at a time; return what failed, by its place."""
         envelopes, executions = zip(*records, strict=True)
         failed = self._execution.write_all(executions)
         if failed:
@@ -156,7 +159,8 @@ class Journal:
         else:
             failed = self._envelope.write_all(envelopes)
         if self._to_stderr:
-            _copy_to_stderr(each for place, each in enumerate(executions) if place not in failed)
+            kept = [record for place, record in enumerate(records) if place not in failed]
+            _copy_to_stderr(whole_views(record)[1] for record in kept)
         return failed
 
     def collect(self) -> None:
@@ -275,10 +279,14 @@ class JsonlSink:
 
         Raises `OSError` where it cannot be written.
         """
-        self._keep((record,))
+        self._keep((self.pieces_of(record),))
 
-    def write_all(self, records: Sequence[bytes]) -> dict[int, OSError]:
-        """Write records at once; return why some of them could not be written, by their place."""
+    def pieces_of(self, record: bytes) -> Sequence[bytes]:
+        """Return the pieces of the line of `record`, a JSON object."""
+        return as_pieces(record, b"")[0]
+
+    def write_all(self, records: Sequence[Sequence[bytes]]) -> dict[int, OSError]:
+        """Write records, in pieces, at once; return why some of them could not be written, by their place."""
         try:
             self._keep(records)
         except OSError as error:
@@ -322,12 +330,12 @@ class JsonlSink:
     def _is_removed(self) -> bool:
         return os.fstat(self._file).st_nlink == 0
 
-    def _keep(self, records: Iterable[bytes]) -> None:
+    def _keep(self, records: Iterable[Sequence[bytes]]) -> None:
         """Append records, all or none of them.
 
         Raises `OSError` where they cannot be written.
         """
-        self._append(b"\n".join((*records, b"")))
+        self._append(b"".join(chain.from_iterable(records)))
 
     def _append(self, data: bytes) -> None:
         written = 0
@@ -387,13 +395,17 @@ class ChainedSink(JsonlSink):
             self._seq = 0
             self._hashes = None  # the numbers begin anew, under a name whose records are gone
 
-    def _keep(self, records: Iterable[bytes]) -> None:
+    def pieces_of(self, record: bytes) -> Pieces:
+        """Return the pieces of the line of `record`, a JSON object with members."""
+        return as_pieces(b"", record)[1]
+
+    def _keep(self, records: Iterable[Any]) -> None:
         """Append records as the next of the chain, all or none: a failed write leaves no gap in it.
 
         Raises `OSError` where they cannot be written.
         """
         hashes = self._hashes
-        lines, seq, prev = chained(records, self._seq, self._prev, hashes)
+        lines, seq, prev = chained_lines(records, self._seq, self._prev, hashes)
         try:
             self._append(lines)
         except OSError:
@@ -411,15 +423,25 @@ def chained(
     `seq` and `prev` are the number and the hash of the record before them. The hash of each is added to
     `hashes`.
     """
+    return chained_lines((as_pieces(b"", record)[1] for record in records), seq, prev, hashes)
+
+
+def chained_lines(
+    records: Iterable[Pieces], seq: int, prev: str, hashes: list[bytes] | None = None
+) -> tuple[bytes, int, str]:
+    """Return records, in pieces, as `chained` does."""
     lines: list[bytes] = []
     before = prev.encode()
     if len(prev) != HASH_DIGITS or b"#" in before:  # the links of a file's first record may need escapes
         before = json_bytes(prev)[1:-1]
-    for record in records:
+    for pieces in records:
         seq += 1
-        whole = b'{"seq":%d,"prev":"%b",%b' % (seq, before, record[1:])
-        before = sha256(whole).hexdigest().encode()
-        lines += (whole[:-1], b',"hash":"', before, b'"}\n')
+        pieces[0], pieces[1] = b'{"seq":%d,"prev":"' % seq, before
+        line = b"".join(pieces)
+        digest = sha256(line)
+        digest.update(b"}")  # the line without its hash is a JSON object, too
+        before = digest.hexdigest().encode()
+        lines += (line, b',"hash":"', before, b'"}\n')
         if hashes is not None:
             hashes.append(before)
     return b"".join(lines), seq, before.decode()

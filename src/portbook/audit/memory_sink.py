@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from portbook.audit.record_form import RecordLines, whole_views
 from portbook.model import JSONObject
 
 __all__ = ["MemorySink", "NoSink"]
@@ -38,10 +39,10 @@ class MemorySink:
         self.records.append(json.loads(envelope))
         self.executions.append(json.loads(execution))
 
-    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
+    def write_all(self, records: Sequence[RecordLines]) -> Mapping[int, OSError]:
         """Keep both views of each record."""
-        for envelope, execution in records:
-            self.write(envelope, execution)
+        for record in records:
+            self.write(*whole_views(record))
         return {}
 
     def close(self) -> None:
@@ -66,7 +67,7 @@ class NoSink:
     def write(self, envelope: bytes, execution: bytes) -> None:
         """Drop both views."""
 
-    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
+    def write_all(self, records: Sequence[RecordLines]) -> Mapping[int, OSError]:
         """Drop all records."""
         return {}
 

@@ -16,32 +16,71 @@ from portbook.escaping import escaped, escaped_json_bytes
 from portbook.model import Arrival, Call, Caller, CallerContext, Kind
 from portbook.tools.spec import identifier_of
 
-__all__ = ["NO_ROUTE", "RecordEnd", "RecordForm", "RecordForms", "record_form", "shown_json"]
+__all__ = [
+    "BEFORE_MEMBERS",
+    "NO_ROUTE",
+    "PIECES_OF_LINK",
+    "Pieces",
+    "RecordEnd",
+    "RecordForm",
+    "RecordForms",
+    "RecordLines",
+    "as_pieces",
+    "record_form",
+    "shown_json",
+    "whole_views",
+]
+
+# The two lines of a record, which are joined only when they are written: each byte is copied once. The pieces
+# of the envelope view are its line. Those of the execution view are its members, without braces, after
+# places for its link in the chain.
+Pieces: TypeAlias = list[bytes]
+RecordLines: TypeAlias = tuple[tuple[bytes, ...], Pieces]
+
+# The pieces of a link: its number and what follows, the hash of the record before it, and this.
+PIECES_OF_LINK: Final = 3
+BEFORE_MEMBERS: Final = b'",'
+
+
+def as_pieces(envelope: bytes, execution: bytes) -> RecordLines:
+    """Return the lines of a record whose views are whole."""
+    return (envelope, b"\n"), [b"", b"", BEFORE_MEMBERS, execution[1:-1]]
+
+
+def whole_views(lines: RecordLines) -> tuple[bytes, bytes]:
+    """Return both views of a record, as JSON."""
+    envelope, execution = lines
+    return b"".join(envelope)[:-1], b"{%b}" % b"".join(execution[PIECES_OF_LINK:])
+
 
 # The forms that a tool keeps: more sessions than usually call the same tool at the same time.
 _MAX_FORMS: Final = 256
 
 
-# The two lines of a record whose ending is known, as the pieces around what is left: times, ids and sizes.
-# The envelope view has the time, the ids of request, trace and span, the milliseconds and the sizes between
-# its pieces; the execution view the time, the ids of trace and request, the milliseconds and the sizes.
-_Envelope: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
-_Execution: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes]
+# The two lines of a record whose ending is known, after their times, as the pieces around what is left: ids
+# and sizes. The envelope view has the ids of request, trace and span, the milliseconds and the sizes between
+# its pieces; the execution view the ids of trace and request, the milliseconds and the sizes.
+_Envelope: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes, bytes]
+_Execution: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes]
 RecordEnd: TypeAlias = tuple[_Envelope, _Execution]
 
 
 class RecordForm:
     """The lines of a record, with places for the values that differ from call to call."""
 
-    __slots__ = ("_envelope", "_execution", "intent", "succeeded")
+    __slots__ = ("_envelope", "_execution", "around_time", "intent", "stamped", "succeeded")
 
     def __init__(self, envelope: str, execution: str, intent: str) -> None:
-        self._envelope = _pieces(envelope)
+        self._envelope = _pieces(f"{{{envelope}}}\n")
         self._execution = _pieces(execution)
-        self.intent = _template(_pieces(intent))
+        self.intent = _template(_pieces(f"{{{intent}}}"))
         """To be filled with the time, the ids of trace and request, the size, and further members."""
         self.succeeded = self.ended(b"ok", b"200", b"null")
         """The lines of a call that had a result, in which nothing was redacted: nearly every one."""
+        self.around_time = self._envelope[:2] + self._execution[:2]
+        """What is before and after the time, in both lines."""
+        self.stamped: tuple[bytes, bytes, bytes] = b"never", b"", b""
+        """A time, and how both lines of a call that ended then begin: many end in the same millisecond."""
 
     def ended(
         self,
@@ -53,19 +92,21 @@ class RecordForm:
         shown: bytes = b"",
     ) -> RecordEnd:
         """Return the lines of a call that ended like this; `shown` are further members."""
-        a, b, c, d, e, f, g, h, i, j = self._envelope
-        envelope = (a, b, c, d, e + status + f, g, h, i + error + j)
-        a, b, c, d, e, f, g, h, i, j, k = self._execution
-        execution = (a, b, c, d + code + e, f + error_class + g + redacted + h, i, j + shown + k)
+        c, d, e, f, g, h, i, j = self._envelope[2:]
+        envelope = (c, d, e + status + f, g, h, i + error + j)
+        c, d, e, f, g, h, i, j, k = self._execution[2:]
+        execution = (c, d + code + e, f + error_class + g + redacted + h, i, j + shown + k)
         return envelope, execution
 
 
 class RecordForms:
     """The forms of a tool's records, by what they differ in."""
 
-    __slots__ = ("_kept", "arrival", "caller", "contract", "form", "method")
+    __slots__ = ("_kept", "arrival", "caller", "contract", "form", "has_more", "method")
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_more: bool = False) -> None:
+        self.has_more = has_more
+        """Whether the records have more than the form: arguments, or digests."""
         self._kept: dict[tuple[str | None, ...], RecordForm] = {}
         self.arrival: Arrival | None = None
         """How the last call came in: a client calls the same tool again and again."""
@@ -212,8 +253,8 @@ def _members(parts: _Parts) -> str:
     return ",".join(f'"{name}":{value}' for name, value in parts.items())
 
 
-def _pieces(members: str) -> tuple[bytes, ...]:
-    return tuple(f"{{{members}}}".encode().split(_VALUE.encode()))
+def _pieces(text: str) -> tuple[bytes, ...]:
+    return tuple(text.encode().split(_VALUE.encode()))
 
 
 def _template(pieces: Iterable[bytes]) -> bytes:

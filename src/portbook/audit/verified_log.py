@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from portbook.audit.log_reader import (
 )
 from portbook.stores.checkpoints import CoveredRecords, Segment
 
-__all__ = ["CHAINED_STREAMS", "CoveredLog", "lost_calls", "proof_data", "verified_streams"]
+__all__ = ["CHAINED_STREAMS", "CoveredLog", "lost_calls", "proof_data", "verified_streams", "written_files"]
 
 CHAINED_STREAMS: Final = (EXECUTION_STREAM, INTENT_STREAM)
 
@@ -32,18 +32,28 @@ _MAX_NAMED: Final = 100
 class CoveredLog:
     """What checkpoints know of one log."""
 
-    def __init__(self, covered: Iterable[CoveredRecords] = (), log: str | None = None) -> None:
-        """Use what is about the folder `log`, or about all folders, where files of several were collected."""
+    def __init__(
+        self,
+        covered: Iterable[CoveredRecords] = (),
+        log: str | None = None,
+        files: Collection[str] = (),
+    ) -> None:
+        """Use what is about the folder `log`, or about all folders, where files of several were collected.
+
+        Whatever name one of `files` was covered under is a name of the folder too: a machine may be renamed.
+        Names of files are used once, so a file that was pruned is so under any of them.
+        """
+        known = [*covered]
+        names = {log} | {each.log for _, segments in known for each in segments if each.file in files}
         self._heads: dict[str, list[CoveredHead]] = {}
         self._pruned: dict[str, set[str]] = {}
-        for checkpoint, segments in covered:
+        for checkpoint, segments in known:
             for each in segments:
-                if log in (None, each.log):
+                if log is None or each.log in names:
                     self._add(each, checkpoint.number)
             body = CheckpointBody.read(checkpoint)
             for file in () if body is None else body.pruned:
-                if log in (None, file.log):
-                    self._pruned.setdefault(file.stream, set()).add(file.file)
+                self._pruned.setdefault(file.stream, set()).add(file.file)
 
     def _add(self, segment: Segment, checkpoint: int) -> None:
         head = Head(segment.file, segment.last, segment.head)
@@ -64,6 +74,11 @@ class CoveredLog:
             last = {head.file: head.seq for head, _ in self.heads_of(stream)}
             count += sum(max(0, head.seq - last.get(head.file, 0)) for head in verdict.heads)
         return count
+
+
+def written_files(log_dir: Path) -> set[str]:
+    """Return the names of the files of every chained stream; each name is used once, on any machine."""
+    return {path.name for stream in CHAINED_STREAMS for path in files_in(stream_folder(log_dir, stream))}
 
 
 def verified_streams(

@@ -16,9 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
-from portbook.builtin.file_types import SUFFIXES
+__all__ = ["MARKDOWN", "MAX_FILES", "MAX_FILE_BYTES", "SUFFIXES", "Stamp", "TextFile", "text_files"]
 
-__all__ = ["MAX_FILES", "MAX_FILE_BYTES", "Stamp", "TextFile", "text_files"]
+# The files that the search of documents reads.
+
+MARKDOWN: Final = (".md", ".markdown")
+
+SUFFIXES: Final = (*MARKDOWN, ".txt", ".rst")
+"""The supported file extensions, in lower case."""
 
 # Documentation pages are far smaller. A larger file is a log or a data set, not for an index in memory.
 MAX_FILE_BYTES: Final = 1 << 20

@@ -17,16 +17,15 @@ import click
 from portbook.adopt.adopted_server import AdoptedServer
 from portbook.adopt.adoption_journal import AdoptionJournal
 from portbook.adopt.adoption_plan import PlannedChange, planned_clients
-from portbook.adopt.backup_file import backup_path
 from portbook.adopt.client_document import NotReadable
-from portbook.adopt.file_change import ChangedMeanwhile, read_if_there
+from portbook.adopt.file_change import ChangedMeanwhile, backup_path, read_if_there
 from portbook.adopt.running_clients import running_clients
 from portbook.app.asked_servers import declared_servers
 from portbook.app.offered_decisions import offered_decisions
+from portbook.cli.adopt_candidates import Survey, home_folder, portbook_command, survey_clients
 from portbook.cli.adopt_difference import difference, shown_lines
 from portbook.cli.adopt_json import decisions_data, survey_data
 from portbook.cli.adopt_report import sandbox_lines, table_lines, verdict_lines
-from portbook.cli.adopt_survey import Survey, home_folder, portbook_command, survey_clients
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, fail, print_json, say, stop_with, verdict_or_none

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from portbook.app.offered_decisions import OfferedDecision
+from portbook.cli.adopt_candidates import Survey
 from portbook.cli.adopt_report import ServerRow
-from portbook.cli.adopt_survey import Survey
 from portbook.model import JSON, JSONObject
 
 __all__ = ["decisions_data", "survey_data"]

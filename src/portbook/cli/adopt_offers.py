@@ -24,9 +24,9 @@ from portbook.pins.standing import PinVerdicts, judge, without_attacks
 from portbook.settings import CONFIG_NAME, Settings
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.text.late_pattern import late_pattern
-from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer
-from portbook.upstreams.pinned_trust import pinned_part
+from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.trust import pinned_part
 
 __all__ = ["AdoptOffers"]
 

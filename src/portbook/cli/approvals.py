@@ -6,12 +6,13 @@ import asyncio
 import json
 import os
 import pwd
+import shutil
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import click
 
@@ -19,19 +20,85 @@ from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
 from portbook.app.store_from_settings import store_of
-from portbook.cli.approvals_prompt import ask_which
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.decision_record import note_decision
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, fail, print_data, say, stop_with
-from portbook.cli.waiting_table import SHORTEST_ID, table_of_waiting
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.errors import StoreError
 
-__all__ = ["command"]
+__all__ = ["SHORTEST_ID", "ask_which", "command", "table_of_waiting"]
+
+# The calls that wait for approval, as a table for a terminal: number, id, caller, tool and arguments.
+
+# Fewer characters of an id are more likely a slip than an id.
+SHORTEST_ID: Final = 4
+_SHOWN_ID: Final = 8
+_HEADER: Final = ("#", "id", "expires", "caller", "tool", "arguments")
+_GAP: Final = "  "
+
+
+def table_of_waiting(tickets: Sequence[Ticket]) -> list[str]:
+    """Return the lines of the table; the last column is cut where the terminal ends, `show` has all of it."""
+    if not tickets:
+        return []
+    length = _distinct(tickets)
+    rows = [
+        (
+            str(number),
+            ticket.id[:length],
+            ticket.expires_at,
+            escaped(ticket.caller, 40),
+            escaped(ticket.tool, 60),
+            escaped(json.dumps(ticket.shown, ensure_ascii=False), 4096),
+        )
+        for number, ticket in enumerate(tickets, 1)
+    ]
+    widths = [max(len(row[at]) for row in (_HEADER, *rows)) for at in range(len(_HEADER) - 1)]
+    room = max(shutil.get_terminal_size().columns - sum(widths) - len(_GAP) * len(widths), 20)
+    return [
+        _GAP.join(
+            [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), _cut(row[-1], room)]
+        )
+        for row in (_HEADER, *rows)
+    ]
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _distinct(tickets: Sequence[Ticket]) -> int:
+    """Return how many characters tell the ids apart."""
+    longest = max(len(ticket.id) for ticket in tickets)
+    lengths = range(_SHOWN_ID, longest + 1)
+    return next((at for at in lengths if len({one.id[:at] for one in tickets}) == len(tickets)), longest)
+
+
+# Asks at the terminal which of the listed calls to approve or deny, by the number of their line.
+
+
+def ask_which(tickets: Sequence[Ticket], decide: Callable[[Ticket, str], None]) -> bool:
+    """Ask which of the listed calls to decide: a number means the line that was shown, come what may.
+
+    Return whether one was decided; False where the person leaves.
+    """
+    while True:
+        said = click.prompt(
+            "a NUMBER approves, d NUMBER denies, Enter leaves", default="", show_default=False, err=True
+        )
+        if not said.strip():
+            return False
+        word, _, number = said.strip().partition(" ")
+        decision = {"a": "approve", "d": "deny"}.get(word)
+        if decision is not None and number.isdecimal() and 1 <= int(number) <= len(tickets):
+            decide(tickets[int(number) - 1], decision)
+            return True
+        say(f"error: write a or d and a number from 1 to {len(tickets)}, such as: a 1")
+
 
 _reason_option = click.option("--reason", metavar="TEXT", help="Reason to store with the decision.")
 

@@ -8,7 +8,7 @@ import click
 
 from portbook.audit.checkpoint import CheckpointBody
 from portbook.audit.checkpoint_file import as_line
-from portbook.cli.checkpoint_options import checkpoints_of
+from portbook.cli.audit_options import checkpoints_of
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, print_data, stop_with
 from portbook.escaping import escaped

@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.cli.audit_filters import record_filter
 from portbook.cli.audit_formats import CsvWriter
-from portbook.cli.audit_options import audit_options, opened_log, records_of
+from portbook.cli.audit_options import audit_options, opened_log, record_filter, records_of
 from portbook.cli.terminal import claim_stdout, print_json
 
 __all__ = ["verb"]

@@ -29,7 +29,7 @@ def in_a_line(record: JSONObject) -> str:
         _shown(record.get("timestamp")),
         _shown(record.get("status_code")).rjust(3),
         _shown(record.get("tool_id")).removeprefix("mcp.tool:"),
-        _shown(record.get("error_class") or "OK"),
+        _shown(record.get("error_class") or (None if record.get("status_code") is None else "OK")),
         f"{_shown(record.get('latency_ms'))} ms",
         _shown(record.get("decision")),
         _shown(record.get("caller")),

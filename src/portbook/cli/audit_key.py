@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from portbook.app.audit_key_file import load_audit_key, make_audit_key
+from portbook.app.key_files import load_audit_key, make_audit_key
 from portbook.audit.keyed_digests import BadAuditKey
 from portbook.cli.options import json_option
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with

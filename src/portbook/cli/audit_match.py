@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from portbook.app.audit_key_file import load_audit_key
+from portbook.app.key_files import load_audit_key
 from portbook.audit.call_records import records_of_call, request_id_of
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.keyed_digests import AuditKey, BadAuditKey, KeyedPart

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+import click
+
+from portbook.app.store_from_settings import store_of
+from portbook.audit.checkpoint import CheckpointMark
+from portbook.audit.checkpoint_file import BadCheckpointFile, read_checkpoints
 from portbook.audit.log_reader import Located, records_in, stream_folder
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, log_dir_option, settings_from
 from portbook.cli.terminal import fail, say, stop_with
 from portbook.escaping import escaped
+from portbook.globs import matches
+from portbook.model import JSONObject
+from portbook.provenance.signing import BadKey, PublicKey
 from portbook.settings import Settings
+from portbook.stores.checkpoints import CheckpointStore, CoveredRecords
+from portbook.tools.spec import TOOL_PREFIX
 
-__all__ = ["audit_options", "opened_log", "records_of"]
+__all__ = [
+    "audit_options",
+    "checkpoint_options",
+    "checkpoints_of",
+    "marks_of",
+    "opened_log",
+    "record_filter",
+    "records_of",
+    "status_of",
+    "trusted_keys",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -58,3 +79,114 @@ def records_of(log_dir: Path, stream: str) -> Iterator[Located]:
         say(f"warning: {escaped(file)}:{line}: not a record; skipped")
 
     return records_in(stream_folder(log_dir, stream), warn)
+
+
+# Which records a command is about: by time, tool and status.
+
+
+def status_of(record: JSONObject) -> str:
+    """Return whether the call of a record succeeded."""
+    return "failure" if "error_class" in record else "success"
+
+
+def record_filter(
+    since: str | None, until: str | None, tools: tuple[str, ...], status: str | None
+) -> Callable[[JSONObject], bool]:
+    """Return what a record must be: between two times, of these tools, with this status."""
+    first, end = _asked("--since", since), _asked("--until", until)
+    patterns = [pattern.removeprefix(TOOL_PREFIX) for pattern in tools]
+    if status is not None and status not in ("success", "failure") and not status.isdecimal():
+        raise click.UsageError("--status is success, failure or a number such as 403")
+
+    def is_wanted(record: JSONObject) -> bool:
+        at = _moment(str(record.get("timestamp")))
+        if (first and (at is None or at < first)) or (end and (at is None or at >= end)):
+            return False
+        if patterns and not matches(patterns, str(record.get("tool_id")).removeprefix(TOOL_PREFIX)):
+            return False
+        return status is None or status in (status_of(record), str(record.get("status_code")))
+
+    return is_wanted
+
+
+def _asked(option: str, text: str | None) -> datetime | None:
+    moment = None if text is None else _moment(text)
+    if text is not None and moment is None:
+        raise click.UsageError(f"{option} is a time such as 2026-01-31 or 2026-01-31T09:30:00Z")
+    return moment
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+# Options about checkpoints, and the checkpoints that these name.
+
+
+def checkpoint_options(function: _F) -> _F:
+    """Add the options that say which checkpoints to trust."""
+    for option in (
+        click.option(
+            "--public-key",
+            "public_keys",
+            metavar="FILE",
+            multiple=True,
+            type=click.Path(path_type=Path, dir_okay=False, exists=True),
+            help="Require that the newest checkpoint is signed by this key. Repeatable.",
+        ),
+        click.option(
+            "--checkpoint",
+            "marks",
+            metavar="NUMBER:HASH",
+            multiple=True,
+            help="A checkpoint that must still exist: the newest one of an earlier verify. Repeatable.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def marks_of(texts: Iterable[str]) -> list[CheckpointMark]:
+    """Return the checkpoints that were noted.
+
+    Raises `UsageError` for what is none.
+    """
+    marks = [CheckpointMark.read(text) for text in texts]
+    found = [mark for mark in marks if mark is not None]
+    if len(found) < len(marks):
+        raise click.UsageError("--checkpoint must be NUMBER:HASH, as verify prints it")
+    return found
+
+
+def trusted_keys(paths: Iterable[Path]) -> list[str]:
+    """Return the ids of public keys in files.
+
+    Raises `Exit` where one cannot be read.
+    """
+    try:
+        return [PublicKey.from_pem(path.read_text("ascii")).key_id for path in paths]
+    except (OSError, BadKey, UnicodeDecodeError) as error:
+        raise stop_with(
+            BadKey("not a PEM file") if isinstance(error, UnicodeDecodeError) else error
+        ) from None
+
+
+def checkpoints_of(settings: Settings, exported: Path | None) -> list[CoveredRecords]:
+    """Return the checkpoints in a file, or those of the store.
+
+    Raises `OSError` where they cannot be read, `Exit` where the file has none.
+    """
+    if exported is None:
+        store = store_of(settings)
+        try:
+            return CheckpointStore(store).covered()
+        finally:
+            store.close()
+    try:
+        return read_checkpoints(exported.read_text("utf-8").splitlines())
+    except (BadCheckpointFile, UnicodeDecodeError) as error:
+        raise stop_with(error) from None

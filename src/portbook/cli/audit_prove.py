@@ -8,12 +8,10 @@ import click
 
 from portbook.audit.call_records import records_of_call, request_id_of
 from portbook.audit.chain import head_of
-from portbook.audit.checkpoint_maker import log_name
 from portbook.audit.inclusion_proof import BadProof, InclusionProof, covering, proof_of
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_reader import Located, lines_of, stream_folder
-from portbook.cli.audit_options import audit_options, opened_log
-from portbook.cli.checkpoint_options import checkpoints_of
+from portbook.cli.audit_options import audit_options, checkpoints_of, opened_log
 from portbook.cli.terminal import claim_stdout, fail, print_json
 from portbook.escaping import escaped
 from portbook.settings import Settings
@@ -51,8 +49,7 @@ def _proof(settings: Settings, located: Located) -> InclusionProof:
     seq = located.record.get("seq")
     if not isinstance(seq, int):
         raise BadProof("it has no number")
-    log = log_name(settings.log_dir)
-    found = covering(checkpoints_of(settings, None), log, EXECUTION_STREAM, located.file, seq)
+    found = covering(checkpoints_of(settings, None), EXECUTION_STREAM, located.file, seq)
     if found is None:
         raise BadProof(
             "no checkpoint covers it yet; one is made every few seconds, and when the process ends"

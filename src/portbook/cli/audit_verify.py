@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -16,15 +17,24 @@ from portbook.audit.verified_log import (
     lost_calls,
     proof_data,
     verified_streams,
+    written_files,
 )
 from portbook.cli.audit_formats import in_a_line
-from portbook.cli.audit_options import audit_options, opened_log
-from portbook.cli.checkpoint_options import checkpoint_options, checkpoints_of, marks_of, trusted_keys
+from portbook.cli.audit_options import (
+    audit_options,
+    checkpoint_options,
+    checkpoints_of,
+    marks_of,
+    opened_log,
+    trusted_keys,
+)
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.terminal import claim_stdout, print_data
 from portbook.escaping import escaped
 
 __all__ = ["verb"]
+
+_UNKNOWN: Final = "unknown, check what it did before you repeat it"
 
 
 @click.command("verify")
@@ -64,14 +74,15 @@ def verb(
     with opened_log(config, log_dir) as settings:
         covered = checkpoints_of(settings, exported)  # before the records, which grow meanwhile
         checked = verify_checkpoints(covered, known, keys)
-        log = CoveredLog(covered, None if exported else log_name(settings.log_dir))
+        name = log_name(settings.log_dir, spans_machines=settings.store_url is not None)
+        log = CoveredLog(covered, None if exported else name, written_files(settings.log_dir))
         verdicts = verified_streams(settings.log_dir, settings.keep_runs, heads, log)
         lost = lost_calls(settings.log_dir)
     uncovered = log.uncovered_in(verdicts)
     data = proof_data(verdicts, lost, checked, uncovered)
     words = [_in_words(stream, verdict) for stream, verdict in verdicts.items()]
     words.append(_of_checkpoints(checked, uncovered))
-    words += [f"unknown: {in_a_line(located.record)}" for located in lost]
+    words += [f"{_UNKNOWN}: {in_a_line(located.record)}" for located in lost]
     print_data(data, words, out, is_json=is_json)
     if not data["whole"]:
         raise click.exceptions.Exit(ExitCode.FAILURE)

@@ -2,32 +2,234 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, NamedTuple, TextIO
+from urllib.parse import unquote, urlsplit
 
 import click
 
-from portbook.assets.check_file import FileProblem, Report
+from portbook.assets.bundles import SchemaBundle
+from portbook.assets.check_file import MAX_BYTES, FileProblem, Report
 from portbook.assets.compat.counterexample import EVERY_BREAK
-from portbook.assets.compat.verdict import Compatibility, compare, compare_folders
-from portbook.assets.files import STDIN
+from portbook.assets.compat.verdict import Comparison, Compatibility, SchemaBreak, compare, compare_folders
+from portbook.assets.files import STDIN, CannotRead, read_named
 from portbook.assets.json_patch import diff
 from portbook.assets.library_folders import find_folders
 from portbook.assets.misspelt_keywords import misspelt_keywords
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.assets.schema_source import UnusableFile, lines_of, read_document, read_schema
 from portbook.canonical import json_bytes
+from portbook.cli.asset_reports import BREAK, FORMATS, REMOVED, UNDECIDED, UNUSABLE, shown, width_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.reports import FORMATS, shown, width_of
-from portbook.cli.schema_change_report import CHANGE_FORMATS, ChangedSchema, lines_of_value, written_changes
 from portbook.cli.terminal import claim_stdout, fail_with, say, stop_with, verdict_or_none
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
+from portbook.wire.source_positions import Span, locate
 
-__all__ = ["command"]
+__all__ = ["CHANGE_FORMATS", "ChangedSchema", "command", "lines_of_value", "written_changes"]
+
+# How schemas changed, as text, JSON, GitHub's workflow commands and SARIF.
+#
+# Every break has its place in the files of the new schema, which are read again to find line and column.
+
+CHANGE_FORMATS: Final = ("text", "json", "github", "sarif")
+
+# The colour and the meaning of each verdict.
+_MEANING: Final = {
+    Compatibility.COMPATIBLE: ("green", "everything that was valid still is"),
+    Compatibility.BREAKS: ("red", "this was valid and no longer is:"),
+    Compatibility.UNKNOWN: ("yellow", "neither a break nor a proof was found"),
+    Compatibility.ADDED: ("green", "the schema is new"),
+    Compatibility.REMOVED: ("red", "the schema is gone"),
+    Compatibility.UNUSABLE: ("red", "the schema cannot be used"),
+}
+
+_UNPROVED: Final = "not proved to allow everything that was valid"
+
+# Lines of a value that are shown; a whole document would hide what matters.
+_MAX_LINES: Final = 12
+
+# Bytes of an instance in a message of one line.
+_MAX_INSTANCE: Final = 500
+
+
+class _Located(NamedTuple):
+    """A place in a file of the new schema."""
+
+    path: str
+    pointer: str
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedSchema:
+    """A schema in two versions, and its verdict."""
+
+    name: str
+    """Its name in two folders; empty for two files."""
+    path: str
+    """The file of the new version; of the old one where there is no new one."""
+    comparison: Comparison
+    bundle: SchemaBundle | None = None
+    """The new version; None where it was not compared."""
+    source: str | None = None
+    """The text of `path`, where it can be read only once."""
+
+    def breaks(self) -> list[tuple[_Located, SchemaBreak]]:
+        """Return the breaks, in the order of the places in the files."""
+        placed = self._placed([each.place for each in self.comparison.breaks])
+        found = [(placed[each.place], each) for each in self.comparison.breaks]
+        return sorted(found, key=lambda pair: _order(pair[0]))
+
+    def undecided(self) -> list[_Located]:
+        """Return the places that are neither proved nor shown to break, in the order of the files."""
+        return sorted(self._placed(self.comparison.undecided).values(), key=_order)
+
+    def _placed(self, places: Iterable[str]) -> dict[str, _Located]:
+        by_file: dict[str | None, dict[str, str]] = {}
+        for place in places:
+            uri, pointer = (None, place) if self.bundle is None else self.bundle.source_of(place)
+            by_file.setdefault(uri, {})[place] = pointer
+        placed: dict[str, _Located] = {}
+        for uri, pointers in by_file.items():
+            path = self.path if uri is None else _path_of(uri)
+            text = self.source if uri is None and self.source is not None else _text_of(path)
+            spans = {} if text is None else locate(text, set(pointers.values()))
+            placed |= {place: _Located(path, one, spans.get(one)) for place, one in pointers.items()}
+        return placed
+
+
+def written_changes(changes: list[ChangedSchema], form: str) -> str:
+    """Return the changes in one of `CHANGE_FORMATS`."""
+    if form == "text":
+        return "".join(f"{line}\n" for change in changes for line in _in_words(change))
+    if form != "json":
+        return FORMATS[form](_reports(changes))
+    told = [_told(change) for change in changes]
+    is_folder = any(change.name for change in changes)
+    return escaped_json(json_bytes({"schemas": told} if is_folder else told[0]).decode()) + "\n"
+
+
+def lines_of_value(value: Any) -> list[str]:
+    """Return a value as indented JSON, cut where it is long."""
+    lines = escaped_json(json.dumps(value, indent=2, ensure_ascii=False)).split("\n")
+    return lines if len(lines) <= _MAX_LINES else [*lines[: _MAX_LINES - 1], f"… {len(lines)} lines"]
+
+
+def _order(located: _Located) -> tuple[str, int, int, str]:
+    line, column = (0, 0) if located.span is None else located.span[:2]
+    return located.path, line, column, located.pointer
+
+
+def _path_of(uri: str) -> str:
+    """Return the path of a file's address, relative to the working directory where it is below it."""
+    path = unquote(urlsplit(uri).path)
+    near = os.path.relpath(path)
+    return path if near.startswith(os.pardir) else near
+
+
+def _text_of(path: str) -> str | None:
+    try:
+        return read_named(path, MAX_BYTES).decode()
+    except (CannotRead, UnicodeDecodeError):
+        return None
+
+
+# -- data
+
+
+def _told(change: ChangedSchema) -> dict[str, Any]:
+    comparison = change.comparison
+    told: dict[str, Any] = {"name": change.name} if change.name else {}
+    told["verdict"] = comparison.verdict.value
+    if comparison.verdict is Compatibility.BREAKS:
+        first = comparison.breaks[0]
+        told |= {"instance": first.instance, "errors": _errors(first)}
+        told["breaks"] = [
+            {**_place(at), "keyword": each.keyword, "instance": each.instance, "errors": _errors(each)}
+            for at, each in change.breaks()
+        ]
+    if comparison.verdict in (Compatibility.BREAKS, Compatibility.UNKNOWN):
+        told["undecided"] = [_place(at) for at in change.undecided()]
+    elif comparison.verdict is Compatibility.UNUSABLE:
+        told["problem"] = comparison.problem
+    return told
+
+
+def _place(at: _Located) -> dict[str, Any]:
+    line, column = (None, None) if at.span is None else at.span[:2]
+    return {"path": at.pointer, "file": at.path, "line": line, "column": column}
+
+
+def _errors(each: SchemaBreak) -> list[dict[str, str]]:
+    return [{"path": finding.pointer, "msg": finding.message} for finding in each.findings]
+
+
+# -- words
+
+
+def _in_words(change: ChangedSchema) -> Iterator[str]:
+    comparison = change.comparison
+    colour, meaning = _MEANING[comparison.verdict]
+    prefix = f"{shown(change.name)}: " if change.name else ""
+    yield f"{prefix}{click.style(comparison.verdict.value, fg=colour, bold=True)}: {meaning}"
+    if comparison.problem:
+        yield shown(comparison.problem)
+    for at, each in change.breaks():
+        yield f"{_spot(at)}: {shown(_found(each))}"
+        yield from (f"  {line}" for line in lines_of_value(each.instance))
+    for at in change.undecided():
+        yield f"{_spot(at)}: {_UNPROVED}"
+
+
+def _spot(at: _Located) -> str:
+    place = at.path if at.span is None else f"{at.path}:{at.span.line}:{at.span.column}"
+    return f"{click.style(shown(place), bold=True)}: {shown(at.pointer) or '(root)'}"
+
+
+def _found(each: SchemaBreak) -> str:
+    """Return what the new schema finds wrong with the instance."""
+    return "; ".join(
+        f"{finding.pointer}: {finding.message}" if finding.pointer else finding.message
+        for finding in each.findings
+    )
+
+
+# -- programs
+
+
+def _reports(changes: list[ChangedSchema]) -> Iterator[Report]:
+    for change in changes:
+        for path, problem in _problems(change):
+            yield Report(path, change.name, (problem,))
+
+
+def _problems(change: ChangedSchema) -> Iterator[tuple[str, FileProblem]]:
+    """Yield every problem of a changed schema, with its file."""
+    comparison = change.comparison
+    for at, each in change.breaks():
+        text = json_bytes(each.instance).decode()
+        instance = text if len(text) <= _MAX_INSTANCE else f"{text[:_MAX_INSTANCE]}…"
+        message = f"{instance} was valid and no longer is: {_found(each)}"
+        yield at.path, FileProblem(at.pointer, message, at.span, BREAK + each.keyword)
+    for at in change.undecided():
+        yield at.path, FileProblem(at.pointer, _UNPROVED, at.span, UNDECIDED, is_warning=True)
+    _, meaning = _MEANING[comparison.verdict]
+    if comparison.verdict is Compatibility.UNKNOWN and not comparison.undecided:
+        yield change.path, FileProblem("", meaning, None, UNDECIDED, is_warning=True)
+    elif comparison.verdict is Compatibility.REMOVED:
+        yield change.path, FileProblem("", meaning, None, REMOVED)
+    elif comparison.verdict is Compatibility.UNUSABLE:
+        problem = comparison.problem.removeprefix(f"{change.path}: ")
+        yield change.path, FileProblem("", problem, None, UNUSABLE)
+
 
 _EXIT_CODES: Final = {
     Compatibility.COMPATIBLE: ExitCode.SUCCESS,

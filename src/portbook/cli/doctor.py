@@ -13,8 +13,8 @@ import click
 
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import config_option, json_option, settings_from
+from portbook.cli.ready_file import blocked_by
 from portbook.cli.terminal import claim_stdout, print_data, problems_of
-from portbook.cli.writable_folder import blocked_by
 from portbook.escaping import escaped
 from portbook.protocol.revisions import REVISIONS
 from portbook.sandbox.confined_command import problem_of_system
@@ -89,7 +89,7 @@ def _folder(folder: Path) -> str:
 
 
 def _store(settings: Settings) -> str:
-    from portbook.app.file_doubts import problem_of_store  # late, both: only here
+    from portbook.app.start_warnings import problem_of_store  # late, both: only here
     from portbook.app.store_from_settings import store_of
 
     try:

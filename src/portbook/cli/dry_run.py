@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from portbook.access.callers import ANONYMOUS
 from portbook.apis.left_out import LeftOutOperation
-from portbook.app.explained_call import PlacedKey, decide_call, doubt_about, placed_keys
-from portbook.app.policy_doubts import policy_doubts
+from portbook.app.policy_trial import PlacedKey, decide_call, doubt_about, placed_keys
 from portbook.app.rules_from_settings import rules_of
-from portbook.app.start_warnings import unknown_servers
+from portbook.app.start_warnings import policy_doubts, unknown_servers
 from portbook.app.store_from_settings import store_of
 from portbook.app.usable_settings import usable_settings
 from portbook.clock import SystemClock
@@ -70,8 +69,8 @@ def dry_run(settings: Settings) -> DryRun:
     warnings = list(collected.warnings)
     if collected.servers:
         # Starts processes: only where there are any.
-        from portbook.app.observed_servers import observe_servers
-        from portbook.app.pins_from_settings import dry_trust_of
+        from portbook.app.asked_servers import observe_servers
+        from portbook.app.servers_from_settings import dry_trust_of
 
         warnings += observe_servers(collected, dry_trust_of(settings))
     specs = list(collected.catalog.specs())

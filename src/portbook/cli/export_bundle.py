@@ -7,19 +7,18 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from portbook.cli.bundle_files import bundle_files
-from portbook.exports.bundle_archive import archive
-from portbook.exports.bundle_manifest import FILES, WHEELS, BundleManifest
+from portbook.cli.watched_files import watched_files
+from portbook.exports.bundle_manifest import FILES, WHEELS, BundleManifest, archive
 from portbook.exports.needed_secrets import NeededSecrets
 from portbook.settings import BadSettings, Settings
 from portbook.tools.catalog import Catalog
 
-__all__ = ["MadeBundle", "make_bundle"]
+__all__ = ["MadeBundle", "bundle_files", "make_bundle"]
 
 _CHECK_S: Final = 60
 
@@ -105,3 +104,40 @@ def _require_enough(files: Mapping[str, bytes], config: str | None, toolsets: Se
     problems = [f"in the bundle alone: {each['message']}" for each in said["errors"]]
     if problems:
         raise BadSettings(*problems, "--include adds files and folders that the toolsets read")
+
+
+# The files that a desktop bundle carries: whatever a server is made from, and nothing that is secret.
+
+_SKIPPED: Final = frozenset({"__pycache__", "node_modules"})
+
+
+def bundle_files(settings: Settings, more: Sequence[Path]) -> dict[str, Path]:
+    """Return each file by its path below the folder of the settings; the toolsets have been loaded.
+
+    `more` are files and folders that the toolsets read, which nothing here can know.
+
+    Raises `BadSettings` for a file outside of that folder.
+    """
+    root = settings.folder.resolve()
+    files = [*watched_files(settings), *(root / "portbook.lock" for _ in settings.mcp_tables)]
+    folders = (settings.schema_root, settings.asset_schemas, settings.asset_examples, settings.docs_folder)
+    for place in (*(folder for folder in folders if folder is not None), *more):
+        if not place.exists():
+            raise BadSettings(f"{place}: there is no such file or folder")
+        files += _files_in(place)
+    return {_below(root, path.resolve()): path for path in files if path.is_file()}
+
+
+def _files_in(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+        return
+    for path in sorted(place.iterdir()):
+        if not path.name.startswith(".") and path.name not in _SKIPPED:
+            yield from _files_in(path)
+
+
+def _below(root: Path, path: Path) -> str:
+    if not path.is_relative_to(root):
+        raise BadSettings(f"{path}: is outside of {root}, whose files a bundle carries; move it there")
+    return path.relative_to(root).as_posix()

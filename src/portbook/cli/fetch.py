@@ -16,8 +16,7 @@ import click
 
 from portbook.apis.document_lock import DocumentLock, LockedDocument
 from portbook.apis.document_sources import is_address, named_documents
-from portbook.apis.gateway import Gateway
-from portbook.apis.gateway_table import read_gateway
+from portbook.apis.gateway import Gateway, read_gateway
 from portbook.apis.openapi.document_files import MAX_DOCUMENT_BYTES, BadOpenAPI, Documents
 from portbook.apis.openapi.paths import read_openapi
 from portbook.apis.table_reader import Table
@@ -28,9 +27,8 @@ from portbook.net.destinations import parse_url
 from portbook.net.download import CannotDownload, download
 from portbook.net.fetch import without_secrets
 from portbook.settings import CONFIG_NAME, Settings
-from portbook.stores.atomic_file import write_atomically
 from portbook.stores.errors import BadLock
-from portbook.stores.lock_file import LOCK_NAME
+from portbook.stores.lock_file import LOCK_NAME, write_atomically
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

@@ -13,6 +13,7 @@ import click
 
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.late_tls import import_asyncio
 from portbook.version import __version__
 
 __all__ = ["cli", "main", "run"]
@@ -59,6 +60,8 @@ class _LateGroup(CommandGroup):
         # What an import makes, the process keeps: a collector that looked for cycles in it would find none.
         gc.disable()
         try:
+            if cmd_name == "serve":
+                import_asyncio()
             return importlib.import_module(f"portbook.cli.{cmd_name}").command
         finally:
             gc.freeze()

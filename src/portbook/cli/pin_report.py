@@ -11,8 +11,7 @@ import click
 from portbook.escaping import escaped, escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.pins.difference import PartChange
-from portbook.pins.grade import Grade
-from portbook.pins.on_change import Reaction
+from portbook.pins.on_change import Grade, Reaction
 from portbook.pins.standing import PinVerdict, PinVerdicts, Standing
 from portbook.scan.finding import Tier
 

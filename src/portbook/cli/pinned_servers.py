@@ -19,13 +19,12 @@ from portbook.model import JSONObject
 from portbook.pins.pin_lock import PinLock
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.settings import Settings
-from portbook.stores.observations import ObservationStore
 from portbook.stores.store_port import StorePort
-from portbook.stores.upstreams import UpstreamStore
+from portbook.stores.upstreams import ObservationStore, UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
-from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer
-from portbook.upstreams.pinned_trust import pinned_part
+from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.trust import pinned_part
 
 __all__ = ["PinnedServers", "open_servers"]
 

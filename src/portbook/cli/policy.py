@@ -20,7 +20,7 @@ from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.policy import Action, Policy
-from portbook.policy.replayed_calls import ReplayedCalls
+from portbook.policy.replay import ReplayedCalls
 from portbook.settings import BadSettings
 from portbook.text.did_you_mean import did_you_mean
 

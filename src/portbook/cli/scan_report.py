@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from portbook.cli.reports import github_line, json_line, sarif_document, sarif_location, shown
+from portbook.cli.asset_reports import github_line, json_line, sarif_document, sarif_location, shown
 from portbook.cli.scanned_source import FoundAttack, ScannedServer
 from portbook.scan.finding import ScanCheck, Tier
 

@@ -22,7 +22,7 @@ from portbook.scan.finding import ScanFinding
 from portbook.scan.shadowing import Neighbours
 from portbook.schema.messages import whole_pointer
 from portbook.stores.lock_file import LOCK_NAME
-from portbook.upstreams.pinned_trust import pinned_part
+from portbook.upstreams.trust import pinned_part
 from portbook.wire.parsing import parse
 from portbook.wire.source_positions import Span, locate, span_at
 

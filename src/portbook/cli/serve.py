@@ -19,8 +19,8 @@ from portbook.app.assemble import assemble
 from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
-from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
-from portbook.cli.served_counts import served_counts
+from portbook.cli.served_lists import served_counts
+from portbook.cli.stderr_queue import drain_output, occupy_standard_error, queued_output
 from portbook.cli.stop_signals import Door, leave, stop_on_signals
 from portbook.cli.terminal import say, stop_with
 from portbook.doors.ndjson import NdjsonDoor
@@ -31,8 +31,8 @@ from portbook.settings import Settings
 if TYPE_CHECKING:
     from portbook.app.running_app import ClosableSink
     from portbook.cli.http_door import HttpDoor
-    from portbook.cli.inherited_socket import Inherited
-    from portbook.cli.worker_link import WorkerLink
+    from portbook.cli.reload_over_http import Inherited
+    from portbook.cli.worker_process import WorkerLink
     from portbook.doors.http.server.http_server import HttpServer
 
 __all__ = ["command", "serve_until_done"]
@@ -211,10 +211,10 @@ async def _serve_reloading(
     load_again: Callable[[], Settings],
 ) -> None:
     """Serve standard input and output, and take up the files that change."""
-    from portbook.cli.reloading_server import (
+    from portbook.cli.reload_over_http import (
         command_of_this_process,  # late, both: only where files are watched
     )
-    from portbook.cli.reloading_stdio import ReloadingStdio
+    from portbook.cli.reload_over_stdio import ReloadingStdio
 
     door = _stdio_door(app, streams)
     reloading = ReloadingStdio(
@@ -254,7 +254,7 @@ def _heed_signals(
     stop_on_signals(doors, before=app.approvals.stop_waiting)
 
     def reload() -> None:
-        from portbook.cli.reload import reload_rules  # late: few servers are ever told to
+        from portbook.cli.reload_on_sighup import reload_rules  # late: few servers are ever told to
 
         reload_rules(app, load, reload_certificate)
 
@@ -287,7 +287,7 @@ def _link() -> WorkerLink | None:
     """Return the link to the process that supervises, if this one is a worker."""
     if "_PORTBOOK_WORKER" not in os.environ:
         return None
-    from portbook.cli.worker_link import WorkerLink  # late: only in a worker
+    from portbook.cli.worker_process import WorkerLink  # late: only in a worker
 
     link = WorkerLink.of_environment()
     if link is not None:
@@ -307,7 +307,7 @@ def _join(link: WorkerLink, app: App, servers: list[HttpServer]) -> None:
 
 
 def _obey(app: App, servers: list[HttpServer], command: str) -> None:
-    from portbook.cli.worker_link import Command
+    from portbook.cli.worker_process import Command
 
     if command == Command.STOP:
         app.approvals.stop_waiting()
@@ -334,7 +334,7 @@ def _supervise_workers(settings: Settings, *, with_stdio: bool, is_reloading: bo
 def _serve_and_watch(given: Callable[..., Settings], config: Path | None) -> int:
     """Watch the files of a server in a child process; return its exit code."""
     from portbook.cli.http_door import bound  # late, here and below: only where files are watched
-    from portbook.cli.reloading_server import ReloadingServer, command_of_this_process
+    from portbook.cli.reload_over_http import ReloadingServer, command_of_this_process
 
     try:
         settings = given(config)
@@ -356,7 +356,7 @@ def _inherited() -> Inherited | None:
     """Return the socket of the process that watches, if one started this one."""
     if "_PORTBOOK_TAKE_OVER" not in os.environ:
         return None
-    from portbook.cli.inherited_socket import Inherited  # late: only where a process watches
+    from portbook.cli.reload_over_http import Inherited  # late: only where a process watches
 
     inherited = Inherited.of_environment()
     if inherited is not None:
@@ -375,9 +375,12 @@ def _is_trial() -> bool:
 
 def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, servers: list[HttpServer]) -> None:
     if inherited is not None:
-        from portbook.cli.reloading_server import leave_when_superseded  # late, here and below: seldom needed
+        from portbook.cli.reload_over_http import (
+            Ready,
+            leave_when_superseded,  # late, here and below: seldom needed
+            tell_ready,
+        )
         from portbook.cli.served_lists import served_lists
-        from portbook.cli.starting_server import Ready, tell_ready
         from portbook.cli.watched_files import watched_files
 
         leave_when_superseded(app, servers)

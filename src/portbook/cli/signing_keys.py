@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from portbook.app.signing_key_file import load_signing_key
+from portbook.app.key_files import load_signing_key
 from portbook.cli.options import json_option
 from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
 from portbook.provenance.signing import BadKey, SigningKey

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.output_queue import drain_output
 from portbook.cli.served_lists import LISTED
+from portbook.cli.stderr_queue import drain_output
 from portbook.cli.terminal import say
 from portbook.tools.toolset import Changed
 

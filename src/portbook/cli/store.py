@@ -86,7 +86,7 @@ def copy(source: Path, *, is_json: bool, config: Path | None) -> None:
     Approvals and keys stay valid there. What was open in SOURCE expires in the file. Stop the servers first.
     """
     from portbook.stores.sqlite import Store
-    from portbook.stores.store_copy import copy_store
+    from portbook.stores.store_upkeep import copy_store
 
     out = claim_stdout()
     with _store(config) as target:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -13,12 +14,71 @@ from portbook.apis.left_out import LeftOutOperation
 from portbook.cli.dry_run import dry_run
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.terminal import claim_stdout, print_data, print_json, say, stop_with
-from portbook.cli.tool_tree import tree_in_words, tree_of
 from portbook.escaping import escaped
 from portbook.model import Kind
 from portbook.tools.catalog import Catalog, Tool
 
-__all__ = ["command"]
+__all__ = ["SourceBranch", "command", "tree_in_words", "tree_of"]
+
+# The tools as a tree: by where they come from, then by tag.
+
+_FUNCTIONS = "functions"
+_NO_TAG = "(no tag)"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBranch:
+    """The tools of one API, or those that are functions."""
+
+    source: str
+    """`http.NAME` for the API of `[http.NAME]`."""
+    count: int
+    tags: dict[str | None, list[Tool]]
+    """Its tools by tag; a tool with several tags is under each of them, and one without tags under None."""
+
+    def as_data(self) -> dict[str, object]:
+        """Return it as JSON."""
+        groups = [
+            {"tag": tag, "tools": [tool.spec.name for tool in tools]} for tag, tools in self.tags.items()
+        ]
+        return {"source": self.source, "count": self.count, "tags": groups}
+
+
+def tree_of(tools: Iterable[Tool]) -> list[SourceBranch]:
+    """Return the tools, grouped; sources and tags are in order, what has no tag comes last."""
+    by_source: dict[str, list[Tool]] = {}
+    for tool in tools:
+        operation = tool.spec.operation
+        by_source.setdefault(_FUNCTIONS if operation is None else f"http.{operation.gateway}", []).append(
+            tool
+        )
+    return [_branch(source, found) for source, found in sorted(by_source.items())]
+
+
+def _branch(source: str, tools: list[Tool]) -> SourceBranch:
+    groups: dict[str | None, list[Tool]] = {}
+    for tag in sorted({tag for tool in tools for tag in tool.spec.tags}):
+        groups[tag] = [tool for tool in tools if tag in tool.spec.tags]
+    untagged = [tool for tool in tools if not tool.spec.tags]
+    return SourceBranch(source, len(tools), {**groups, None: untagged} if untagged else groups)
+
+
+def tree_in_words(branches: Iterable[SourceBranch]) -> Iterator[str]:
+    """Yield the lines of the tree; where nothing has a tag, tools are directly under their source."""
+    for branch in branches:
+        yield f"{escaped(branch.source)}: {_counted(branch.count)}"
+        for tag, tools in branch.tags.items():
+            indent = "  " if branch.tags.keys() == {None} else "    "
+            if indent == "    ":
+                yield f"  {_NO_TAG if tag is None else escaped(tag)}: {_counted(len(tools))}"
+            for tool in tools:
+                mark = ", deprecated" if tool.spec.is_deprecated else ""
+                yield f"{indent}{escaped(tool.spec.name)} ({tool.spec.effect}{mark})"
+
+
+def _counted(count: int) -> str:
+    return "1 tool" if count == 1 else f"{count} tools"
+
 
 _SECTIONS: Final[tuple[tuple[str, Kind], ...]] = (
     ("tools", "tool"),

@@ -20,7 +20,7 @@ from portbook.model import JSON, JSONObject
 from portbook.settings import Settings
 from portbook.stores.upstreams import UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
-from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.mcp_table import DeclaredUpstream
 
 __all__ = ["command"]
 

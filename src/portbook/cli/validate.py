@@ -20,13 +20,12 @@ from portbook.assets.files import STDIN, walk
 from portbook.assets.library import Library, LibrarySchema, load_library
 from portbook.assets.library_folders import find_folders
 from portbook.assets.misspelt_keywords import misspelt_keywords
-from portbook.assets.names import schema_name
 from portbook.assets.schema_files import SchemaFiles
+from portbook.assets.schema_of_asset import schema_name, version_of
 from portbook.assets.schema_source import UnusableFile, lines_of, read_schema
-from portbook.assets.schema_version import version_of
+from portbook.cli.asset_reports import FORMATS, shown, summary, width_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.reports import FORMATS, shown, summary, width_of
 from portbook.cli.terminal import claim_stdout, fail_with, say, stop_with, verdict_or_none
 from portbook.text.did_you_mean import did_you_mean
 

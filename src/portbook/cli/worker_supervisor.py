@@ -17,14 +17,41 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.load_failure import ending_of
-from portbook.cli.repeated_warnings import RepeatedWarnings
+from portbook.cli.reload_trial import ending_of
 from portbook.cli.terminal import say
-from portbook.cli.worker_link import Command, WorkerState
-from portbook.cli.worker_process import WorkerProcess
-from portbook.doors.http.server.connection_tally import ConnectionTally, create_tally
+from portbook.cli.worker_process import Command, WorkerProcess, WorkerState
+from portbook.doors.http.server.admission import ConnectionTally, create_tally
 
-__all__ = ["WorkerSupervisor"]
+__all__ = ["RepeatedWarnings", "WorkerSupervisor"]
+
+# `RepeatedWarnings`: of a warning that every worker has, the operator reads one.
+
+# Workers that find the same thing find it within this time.
+_TOGETHER_S: Final = 60.0
+
+# How many texts are remembered; the one that was heard longest ago is forgotten first.
+_MAX_TEXTS: Final = 1000
+
+
+class RepeatedWarnings:
+    """The warnings of the last minute, and which worker gave each of them."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._heard: dict[str, tuple[int, float]] = {}
+
+    def is_new(self, text: str, worker: int) -> bool:
+        """Return whether a warning is to be told: no different worker has just given the same one."""
+        now = self._clock()
+        first = self._heard.get(text)
+        if first is not None and first[0] != worker and now - first[1] < _TOGETHER_S:
+            return False
+        self._heard.pop(text, None)
+        self._heard[text] = (worker, now)
+        if len(self._heard) > _MAX_TEXTS:
+            del self._heard[next(iter(self._heard))]
+        return True
+
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -12,20 +12,19 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import BinaryIO, Final, TextIO, cast
 
 import click
 
-from portbook.app.signing_key_file import load_signing_key
+from portbook.app.key_files import load_signing_key
 from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.terminal import claim_stdout, stop_with
 from portbook.clock import SystemClock
-from portbook.envelope.controls import Controls, Mode
 from portbook.envelope.enclose import enclose
 from portbook.envelope.problems import EXECUTION_FAILED, Problem
 from portbook.envelope.program_output import Form, Ran, outcome_of
+from portbook.envelope.provenance_controls import Controls, Mode
 from portbook.envelope.wrap import is_envelope
 from portbook.errors import Refused
 from portbook.escaping import escaped_json
@@ -42,6 +41,9 @@ _MAX_OUTPUT: Final = 64 << 20
 
 # How much of standard error is kept: more than the envelope holds.
 _MAX_STDERR: Final = 16 << 10
+
+# What ends this process, and so has to end the program. Ctrl-C reaches both by itself.
+_PASSED_ON: Final = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 
 _MEDIA_TYPES: Final = {".json": JSON_TYPE, ".txt": TEXT_TYPE, ".md": "text/markdown", ".csv": "text/csv"}
 
@@ -151,6 +153,12 @@ def _file(path: str, *, is_digested: bool) -> Artifact:
 
 
 def _run(program: tuple[str, ...]) -> Ran:
+    # From here on no signal ends this process before the program. Unlike SIG_IGN, handlers are not inherited.
+    early: list[int] = []
+    for number in _PASSED_ON:
+        signal.signal(number, lambda number, _: early.append(number))
+    # The terminal sends Ctrl-C to the program too; we wait for it to end.
+    signal.signal(signal.SIGINT, lambda number, _: None)
     try:
         process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - running a program is this verb's task
     except OSError as error:
@@ -158,13 +166,10 @@ def _run(program: tuple[str, ...]) -> Ran:
         problem = Problem(EXECUTION_FAILED, message, {"errno": errno.errorcode.get(error.errno or 0)})
         is_missing = isinstance(error, FileNotFoundError)
         return Ran(ExitCode.NOT_FOUND if is_missing else ExitCode.CANNOT_START, problem=problem)
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        process.send_signal(number)
-
-    # The terminal sends Ctrl-C to the program too; we wait for it to end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, pass_on)
+    # A thread waits for signals: a handler that runs just before the main thread reads would be too early to
+    # end that read, and the program would go on.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    threading.Thread(target=_pass_on, args=(process, early), daemon=True).start()
     tail = bytearray()
     listener = threading.Thread(target=_listen, args=(process.stderr, tail), daemon=True)
     listener.start()
@@ -177,6 +182,14 @@ def _run(program: tuple[str, ...]) -> Ran:
     status = process.wait()
     listener.join(1)  # a child that the program left running may hold standard error open for longer
     return Ran(status, output[:_MAX_OUTPUT], bytes(tail), problem)
+
+
+def _pass_on(process: subprocess.Popen[bytes], early: list[int]) -> None:
+    """Pass signals on to the program, also those that came before it was started."""
+    for number in early:
+        process.send_signal(number)
+    while True:
+        process.send_signal(signal.sigwait(_PASSED_ON))
 
 
 def _listen(source: BinaryIO, tail: bytearray) -> None:

@@ -25,7 +25,9 @@ from portbook.model import (
     JSONObject,
     Outcome,
     Resumption,
+    Sealed,
 )
+from portbook.text.named_tuple import new_tuple
 from portbook.tools.catalog import Tool
 from portbook.wire.parsing import NO_ID, Id
 
@@ -44,7 +46,7 @@ __all__ = [
 class Exchange:
     """One message: the call that it is, and how its outcome is written."""
 
-    __slots__ = ("act", "call", "handler", "report")
+    __slots__ = ("act", "call", "handler", "is_heeded", "report")
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -52,6 +54,8 @@ class Exchange:
         """Set where the request is about the boundary itself: it answers, and no tool is resolved."""
         self.act: Callable[[], Awaitable[JSON]] | None = None
         """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
+        self.is_heeded = False
+        """Whether the contract does something when the tool is about to run (`began`)."""
         self.report: DraftReport | None = None
         """Reports progress to the caller, where it asked for it."""
 
@@ -91,7 +95,7 @@ class Exchange:
         envelope: JSONObject | None,
         is_redacted: bool,
         links: list[JSON] | None = None,
-    ) -> bytes | None:
+    ) -> Sealed | None:
         """Return a validated result in the contract's form; None where that is the result itself.
 
         Raises `Failed` where it does not fit.
@@ -191,7 +195,9 @@ def answer_of(
         completed.outcome.details.get("retry_after_s") if isinstance(completed.outcome, Ending) else None
     )
     retry_after_s = seconds if isinstance(seconds, int) else None
-    return Answer(body, status, is_notification, completed.identity, retry_after_s, completed.is_redacted)
+    return new_tuple(
+        Answer, (body, status, is_notification, completed.identity, retry_after_s, completed.is_redacted)
+    )
 
 
 class Dialect(Protocol):

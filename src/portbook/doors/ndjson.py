@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
-from time import monotonic
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final, cast
 
 from portbook.boundary import Boundary
@@ -103,9 +102,11 @@ class NdjsonDoor:
                 self._on_turn_end.pop().set_result(None)
 
     async def _serve_all(self, frames: list[Frame]) -> None:
-        waiting = deque(frames)
-        while waiting and not self._is_stopping:
-            in_turn = self._serve_batch(waiting)
+        waiting = iter(frames)
+        left = len(frames)
+        while left and not self._is_stopping:
+            answered, in_turn = self._serve_batch(waiting)
+            left -= answered
             try:
                 await self._outlet.flush()
             except BaseException:
@@ -119,25 +120,29 @@ class NdjsonDoor:
                 self._has_cancelled = False
                 await asyncio.sleep(0)  # so that the cancelled call has ended before the next one runs
 
-    def _serve_batch(self, frames: deque[Frame]) -> Remainder[Answer] | None:
+    def _serve_batch(self, frames: Iterator[Frame]) -> tuple[int, Remainder[Answer] | None]:
         """Answer the next frames: their records are written at once, and so are their answers.
 
-        Return the rest of the last one, if it is answered in turn and has to wait.
+        Return how many they were, and the rest of the last one, if it is answered in turn and has to wait.
         """
         answered: list[CallState | Answer] = []
         waiting: Remainder[Answer] | None = None
-        until, receive = monotonic() + _BATCH_S, self._connection.receive
+        tick, receive, taken = self._recorder.tick, self._connection.receive, 0
+        until = tick() + _BATCH_S
         with self._recorder:
-            while frames and waiting is None and not (self._is_stopping or self._has_cancelled):
-                received = receive(frames.popleft())
+            for frame in islice(frames, _BATCH):
+                taken += 1
+                received = receive(frame)
                 if type(received) is CallState:
                     answered.append(received)
+                    if received.ended > until:
+                        break
                 else:
                     waiting = self._start(cast("Work", received), answered)
-                if len(answered) == _BATCH or monotonic() > until:
-                    break
+                    if waiting is not None or self._is_stopping or self._has_cancelled or tick() > until:
+                        break
         self._outlet.put_all(answered)  # only now: records come before answers
-        return waiting
+        return taken, waiting
 
     def _start(self, work: Work, answered: list[CallState | Answer]) -> Remainder[Answer] | None:
         """Run a message to its first wait: most never wait. Return the rest, if it is answered in turn."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from portbook.canonical import NotJSON, json_bytes
-from portbook.envelope.controls import Controls
 from portbook.envelope.problems import NO_PROVENANCE, OVERSIZE, UNRESOLVED, Problem, ending_problem
+from portbook.envelope.provenance_controls import Controls
 from portbook.envelope.wrap import ENVELOPE, is_envelope, signed_bytes
 from portbook.errors import Ending
 from portbook.model import JSON, JSONObject
@@ -25,11 +25,11 @@ from portbook.provenance import methods
 from portbook.provenance.anchors import Evidence, parse_anchor, resolves
 from portbook.provenance.artifacts import Artifact
 from portbook.provenance.inputs_and_outputs import ARGUMENTS, RESULT, inputs_of, output_of
-from portbook.provenance.record import build_record
+from portbook.provenance.record import ProvenanceForm
 from portbook.provenance.signing import ALGORITHM, Signer
 from portbook.provenance.subject import Subject
 
-__all__ = ["Failure", "enclose"]
+__all__ = ["Failure", "RecordedResults", "enclose"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,39 @@ def enclose(
     return _envelope(result, errors, warnings, None, _meta(controls, subject))
 
 
+class RecordedResults:
+    """The envelopes of one tool's results, for callers that ask for a record without digests.
+
+    They differ only in the result, the arguments and the caller's id of the request, so their records have
+    one form. They are those of `enclose`, byte for byte.
+    """
+
+    __slots__ = ("_controls", "_form", "_signer", "_subject")
+
+    def __init__(self, result: JSON, controls: Controls, subject: Subject, signer: Signer | None) -> None:
+        """Make the form with one result of `subject`; all results must be texts, if it is a text.
+
+        The controls must be plain, and the subject without artifacts.
+
+        Raises `NotJSON` where RFC 8785 cannot represent the form.
+        """
+        self._controls, self._subject, self._signer = controls, subject, signer
+        self._form, _, _ = _record_form(result, (), (), controls, subject, is_signed=signer is not None)
+
+    def enclose(self, result: JSON, arguments: JSON, request_id: str | None) -> JSONObject:
+        """Return the envelope of a result.
+
+        Raises `NotJSON` where RFC 8785 cannot represent a value to sign.
+        """
+        if is_envelope(result):
+            return cast("JSONObject", result)
+        record = self._form.record_of(arguments, result, request_id=request_id)
+        if not (request_id or self._signer):
+            return {"schema_version": ENVELOPE, "result": result, "provenance": record}
+        meta = _meta(self._controls, replace(self._subject, request_id=request_id))
+        return _signed(_envelope(result, (), (), record, meta), record, self._signer)
+
+
 def _with_record(
     outcome: JSON | Failure | Ending,
     errors: tuple[Problem, ...],
@@ -81,6 +114,34 @@ def _with_record(
 
     Raises `NotJSON` where RFC 8785 cannot represent a value to digest or sign.
     """
+    result = _result(outcome)
+    form, errors, warnings = _record_form(
+        outcome, errors, warnings, controls, subject, is_signed=signer is not None
+    )
+    record = form.record_of(
+        subject.arguments,
+        result,
+        problems=[problem.to_json() for problem in (*errors, *warnings)],
+        request_id=subject.request_id,
+        # Two runs of the same request have different ids, except where the record must be deterministic.
+        occasion=None if controls.deterministic else subject.occasion.request_id,
+    )
+    return _signed(_envelope(result, errors, warnings, record, _meta(controls, subject)), record, signer)
+
+
+def _record_form(
+    outcome: JSON | Failure | Ending,
+    errors: tuple[Problem, ...],
+    warnings: tuple[Problem, ...],
+    controls: Controls,
+    subject: Subject,
+    *,
+    is_signed: bool,
+) -> tuple[ProvenanceForm, tuple[Problem, ...], tuple[Problem, ...]]:
+    """Return the form of the record, and the errors and warnings with the evidence that resolves.
+
+    Raises `NotJSON` where RFC 8785 cannot represent a value to digest.
+    """
     result, is_digested = _result(outcome), controls.capture_artifacts
     inputs = inputs_of(subject, is_digested=is_digested, is_full=controls.provenance_mode == "full")
     has_output = result is not None or not isinstance(outcome, Failure | Ending)
@@ -92,7 +153,7 @@ def _with_record(
     anchored = _evidence(evidence, errors, warnings)
     if len(anchored) < len(given):
         warnings = (*warnings, Problem(UNRESOLVED, "Evidence whose anchors do not resolve was left out."))
-    record = build_record(
+    form = ProvenanceForm(
         subject,
         inputs=inputs,
         outputs=outputs,
@@ -107,12 +168,18 @@ def _with_record(
             *([methods.CAPTURE_ERRORS] if errors else ()),
             *([methods.CAPTURE_WARNINGS] if warnings else ()),
             *(methods.BUILD_RECORD, methods.DIGEST_RECORD, methods.WRAP, methods.ATTACH_RECORD),
-            *([methods.CREATE_SIGNATURE] if signer else ()),
+            *([methods.CREATE_SIGNATURE] if is_signed else ()),
         ],
-        content=[result, [problem.to_json() for problem in (*errors, *warnings)]],
-        is_deterministic=controls.deterministic,
+        time=None if controls.deterministic else subject.occasion.time,
     )
-    envelope = _envelope(result, errors, warnings, record, _meta(controls, subject))
+    return form, errors, warnings
+
+
+def _signed(envelope: JSONObject, record: JSONObject, signer: Signer | None) -> JSONObject:
+    """Return the envelope, its record signed where there is a signer.
+
+    Raises `NotJSON` where RFC 8785 cannot represent the envelope.
+    """
     if signer is not None:
         signature: JSONObject = {
             "alg": ALGORITHM,

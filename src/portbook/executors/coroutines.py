@@ -8,18 +8,82 @@ taken at once, and most coroutines take no second: then the task is kept for the
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import sys
 import types
 from asyncio import get_running_loop
 from collections.abc import Callable, Coroutine, Generator
-from contextvars import Context, copy_context
-from typing import Any, Final, cast
+from contextvars import copy_context
+from typing import Any, Final, TypeVar, cast
 
 from portbook.errors import Failed, Reason
 from portbook.exception_place import ToolExit
-from portbook.executors.eager_task import current_task_of, enter_task, leave_task, start_now
 from portbook.model import NOBODY, InputNeeded, JSONObject, Run, Start
 
-__all__ = ["Coroutines"]
+__all__ = ["CURRENT_TASKS", "Coroutines", "start_now"]
+
+# Starts a task that has run up to its first wait: one that never waits needs no iteration of the loop.
+#
+# Each coroutine has a task of its own, so that `asyncio.timeout` and the like inside it find the task they
+# expect.
+
+T = TypeVar("T")
+
+if sys.version_info >= (3, 12):
+    _swap: Final[Callable[..., Any]] = vars(asyncio.tasks)["_swap_current_task"]
+
+    class _CurrentTasks:
+        """The current task of each loop, as the dictionary that it was in 3.11."""
+
+        get = staticmethod(asyncio.current_task)
+
+        def __setitem__(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
+            _swap(loop, task)
+
+        def __delitem__(self, loop: asyncio.AbstractEventLoop) -> None:
+            _swap(loop, None)
+
+    CURRENT_TASKS: Final = _CurrentTasks()
+
+    def start_now(
+        coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
+    ) -> asyncio.Task[T]:
+        """Return the task of `coroutine`, which has run up to its first wait, in a `context` of its own."""
+        loop = asyncio.get_running_loop()
+        return asyncio.Task(coroutine, loop=loop, name=name, context=context, eager_start=True)
+
+else:
+    CURRENT_TASKS: Final[dict[Any, Any]] = vars(asyncio.tasks)["_current_tasks"]  # what `current_task` reads
+
+    def start_now(
+        coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
+    ) -> asyncio.Task[T]:
+        """Return the task of `coroutine`, which has run up to its first wait, in a `context` of its own.
+
+        A new task asks the loop to take its first step soon. Here the request is kept from the loop and the
+        step is taken now, while the task around this call is not the current one.
+        """
+        loop: Any = asyncio.get_running_loop()
+        steps: list[Callable[[], None]] = []
+
+        def keep(step: Callable[[], None], *, context: contextvars.Context) -> None:
+            steps.append(step)
+
+        context = contextvars.copy_context() if context is None else context
+        # An attribute of this loop hides the method of its class; Python's loops and uvloop allow that.
+        loop.call_soon = keep
+        try:
+            task: asyncio.Task[T] = asyncio.Task(coroutine, loop=loop, name=name, context=context)
+        finally:
+            del loop.call_soon
+        around = CURRENT_TASKS.pop(loop, None)
+        try:
+            context.run(steps[0])
+        finally:
+            if around is not None:
+                CURRENT_TASKS[loop] = around
+        return task
+
 
 # Of the tasks of tools: a number of its own for each would cost more than the rest of making one.
 _NAME: Final = "portbook-tool"
@@ -51,16 +115,23 @@ class Coroutines:
 
         It raises `Failed` where a coroutine does not end in time, and any exception of it.
         """
+        current_tasks = CURRENT_TASKS
 
         def start(arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
             coroutine = begin(arguments) if begin_within is None else begin_within(run, arguments)
             loop = get_running_loop()
             reusable, self._idle = self._idle, None
-            if reusable is None or reusable.loop is not loop or not _is_unchanged(reusable.context):
+            # Its context has to hold what the one around it does: its last coroutine may have changed it. One
+            # step nearly always, as they share their parts.
+            try:
+                is_fit = reusable is not None and reusable.loop is loop and reusable.context == copy_context()
+            except Exception:  # noqa: BLE001 - a value that cannot be compared was changed
+                is_fit = False
+            if reusable is None or not is_fit:
                 reusable = _ReusableTask(loop)
             # The first step, as if the task took it.
-            around = current_task_of(loop)
-            enter_task(loop, reusable.task)
+            around = current_tasks.get(loop)
+            current_tasks[loop] = reusable.task
             try:
                 waiting_for = reusable.context.run(reusable.step, coroutine)
             except (Exception, InputNeeded):
@@ -69,9 +140,9 @@ class Coroutines:
                 raise ToolExit(error) from None
             finally:
                 if around is None:
-                    leave_task(loop)
+                    del current_tasks[loop]
                 else:
-                    enter_task(loop, around)
+                    current_tasks[loop] = around
             if waiting_for is not reusable:
                 return self._wait(reusable.run_on(waiting_for), run, is_waiting)
             if reusable.task.cancelling():
@@ -114,17 +185,6 @@ class Coroutines:
         self._strays.discard(task)
         if not task.cancelled():
             task.exception()  # retrieved, so that the loop does not log it
-
-
-def _is_unchanged(context: Context) -> bool:
-    """Return whether a context holds what the one around it does: its last coroutine may have changed it.
-
-    One step nearly always, as they share their parts.
-    """
-    try:
-        return context == copy_context()
-    except Exception:  # noqa: BLE001 - a value that cannot be compared was changed
-        return False
 
 
 class _ReusableTask:

@@ -16,20 +16,23 @@ from typing import Final
 
 from portbook.apis.gateway import Gateway
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.executors.composed_requests import ComposedRequests
 from portbook.executors.credentials import Credentials, SentCredentials
-from portbook.executors.http_errors import failure_of_oversize, upstream_failed
-from portbook.executors.http_response import answer_beside, result_of, retry_after_s
-from portbook.executors.request_form import RequestForm, proxy_of
+from portbook.executors.http_request import ComposedRequests, RequestForm, proxy_of
+from portbook.executors.http_response import (
+    answer_beside,
+    failure_of_oversize,
+    result_of,
+    retry_after_s,
+    upstream_failed,
+)
 from portbook.executors.secrets import NoCredential
 from portbook.executors.unsent import NothingSent
 from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destinations, parse_url
-from portbook.net.dial import Unreachable, Untrusted
+from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
-from portbook.net.resolved_addresses import NotPermitted
 from portbook.net.time_limit import TimeLimited
 from portbook.tools.catalog import Tool
 from portbook.tools.operation import HttpOperation

@@ -18,10 +18,9 @@ from portbook.apis.gateway import ManagedIdentity
 from portbook.errors import Refused
 from portbook.executors.secrets import NoCredential
 from portbook.net.destinations import BadDestination, Destinations, ParsedURL, parse_url
-from portbook.net.dial import Unreachable, Untrusted
+from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, TooLarge
-from portbook.net.resolved_addresses import NotPermitted
 from portbook.wire.parsing import parse
 
 __all__ = ["IdentityTokens"]

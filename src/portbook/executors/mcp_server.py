@@ -16,10 +16,8 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from portbook.errors import Failed, Finding, Reason, Refused
-from portbook.executors.held_calls import HeldCall, HeldCalls
-from portbook.executors.mcp_connections import UpstreamConnections
-from portbook.executors.mcp_questions import any_answer, askable, deliver, gathered
-from portbook.executors.mcp_request import UpstreamRequest, capabilities_of, params_of
+from portbook.executors.mcp_questions import HeldCall, HeldCalls, any_answer, askable, deliver, gathered
+from portbook.executors.mcp_request import UpstreamConnections, UpstreamRequest, capabilities_of, params_of
 from portbook.executors.mcp_results import ending_by, result_in
 from portbook.executors.mcp_tasks import begin_result, follow_task
 from portbook.model import Client, InputNeeded, JSONObject, Run

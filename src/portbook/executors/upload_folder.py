@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.apis.bodies.body_writer import NamedFile
-from portbook.apis.unsendable import unsendable
+from portbook.apis.parameter_styles import unsendable
 
 __all__ = ["UploadFolder"]
 

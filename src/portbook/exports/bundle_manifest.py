@@ -7,15 +7,17 @@ replaces the folder of a bundle with each version.
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from portbook.model import JSONObject
 from portbook.version import __version__
 
-__all__ = ["FILES", "WHEELS", "BundleManifest"]
+__all__ = ["FILES", "WHEELS", "BundleManifest", "archive"]
 
 FILES: Final = "server"
 WHEELS: Final = "wheels"
@@ -128,3 +130,25 @@ def _key(variable: str) -> str:
 
 def _line(words: str) -> str:
     return words.partition("\n")[0][:_MAX_LINE]
+
+
+# A zip archive whose bytes depend on its files alone: no times, no owners, one order.
+#
+# Nothing is compressed, because the bytes of a compressed file differ from one version of zlib to the next.
+
+# The oldest time that a zip archive can hold.
+_TIME: Final = (1980, 1, 1, 0, 0, 0)
+_MODE: Final = 0o100644
+_UNIX: Final = 3
+
+
+def archive(files: Mapping[str, bytes]) -> bytes:
+    """Return the archive that holds `files` by their names."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as packed:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _TIME)
+            entry.external_attr = _MODE << 16
+            entry.create_system = _UNIX
+            packed.writestr(entry, files[name])
+    return made.getvalue()

@@ -19,7 +19,7 @@ from portbook.mcp.client_subscriptions import ClientSubscriptions
 from portbook.mcp.clients import LiveClient
 from portbook.mcp.connection_parts import Parts, Servers
 from portbook.mcp.dialect import ServedMethod
-from portbook.mcp.exchange import ClientLink, McpExchange
+from portbook.mcp.exchange import REQUEST_MEMBERS, CallForm, ClientLink, McpExchange
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.heeded_notifications import take_notification
 from portbook.mcp.messages_during_call import Emit
@@ -33,7 +33,7 @@ from portbook.protocol.session import Session
 from portbook.stages.state import CallState
 from portbook.wire.jsonrpc import nobody_waits, not_an_object, result_frame
 from portbook.wire.lines import OVERSIZE, Frame
-from portbook.wire.parsing import NO_ID, Id, parse_tight, read_id
+from portbook.wire.parsing import NO_ID, NOT_TIGHT, Id, parse_strictly, parse_tight, read_id
 
 if TYPE_CHECKING:
     from portbook.mcp.batches import Batches
@@ -45,6 +45,9 @@ __all__ = ["McpConnection"]
 
 # Running requests of one connection; further ones are refused as busy.
 _MAX_RUNNING: Final = 1024
+
+# Integers from here on may be too long for an id.
+_LONG_ID: Final = 1 << 63
 
 # Taken from here by name: to find a member of an enumeration takes longer than to compare it.
 _MCP: Final = DialectName.MCP
@@ -66,13 +69,16 @@ class McpConnection:
         emit: Emit,
         *,
         is_official: bool = False,
+        is_stateless: bool = False,
         session: Session | None = None,
         cancel: Cancel = lambda _: False,
         relay: SessionRelay | None = None,
     ) -> None:
         """Open a connection, or continue `session`; where `is_official`, every message is MCP.
 
-        With a `relay`, other nodes run calls of the same session, and tell it of changes.
+        Where it `is_stateless`, each message names a revision without a handshake: nothing is remembered of
+        it, and one connection serves all of them, whoever sent them. With a `relay`, other nodes run calls of
+        the same session, and tell it of changes.
         """
         self._parts = parts
         self._pipeline = parts.pipeline
@@ -81,6 +87,7 @@ class McpConnection:
         self._emit = emit
         self._cancel = cancel
         self._is_official = is_official
+        self._is_stateless = is_stateless
         self._speaks_mcp = is_official or session is not None
         """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
         self.session = session or Session()
@@ -89,6 +96,9 @@ class McpConnection:
         self._running: set[Key] = set()
         self._asset_tools = parts.asset_tools
         self._servers = parts.servers
+        self._tools = parts.official.tools
+        self._forms: dict[str, CallForm] = {}
+        """The forms of calls that were read, by the names of their tools."""
         self._batches: Batches | None = None
         self._relay = relay
         self._client_requests = ClientRequests(
@@ -120,15 +130,20 @@ class McpConnection:
             arrival = self._arrival
         if frame is OVERSIZE:
             return Work(self._refuse(b"", Refused(Reason.FRAME_TOO_LARGE), arrival))
-        try:
-            message, is_tight = parse_tight(frame)
-        except Refused as refusal:
-            return Work(self._refuse(frame, refusal, arrival))
+        message, tight_bytes = parse_tight(frame), len(frame)
+        if message is NOT_TIGHT:
+            tight_bytes = 0
+            try:
+                message = parse_strictly(frame)
+            except Refused as refusal:
+                return Work(self._refuse(frame, refusal, arrival))
         link = self._link
         if emit is not None or let_go is not None or not reaches_client:
             link = ClientLink(self.session, self._client_requests, emit or self._emit, let_go, reaches_client)
         if type(message) is dict:
-            identifier, tight_bytes = read_id(message, frame), len(frame) if is_tight else 0
+            key = message.get("id")
+            # Most ids are positive integers, which have one spelling.
+            identifier = b"%d" % key if type(key) is int and 0 < key < _LONG_ID else read_id(message, frame)
             return self._receive_one(message, identifier, arrival, link, tight_bytes)
         revision = self.session.revision
         if isinstance(message, list) and revision is not None and revision.has_batches:
@@ -142,6 +157,8 @@ class McpConnection:
         self._official = parts.official
         self._asset_tools = parts.asset_tools
         self._servers = parts.servers
+        self._tools = parts.official.tools
+        self._forms.clear()
         self._subscriptions.move_to(parts)
         self._find_methods()
 
@@ -180,6 +197,27 @@ class McpConnection:
     def _receive_one(
         self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink, tight_bytes: int = 0
     ) -> CallState | Work:
+        if tight_bytes and self._forms and len(message) == REQUEST_MEMBERS:
+            # A client calls the same tool again and again: only the id and the arguments of a call are new.
+            members: Any = message
+            try:
+                params, key = members["params"], members["id"]
+                form, arguments = self._forms[params["name"]], params["arguments"]
+                exchange = None
+                if self._tools.get(form.name) is form.tool:
+                    exchange = form.read(message, params, arguments, tight_bytes, identifier, arrival, link)
+                else:  # it is no longer served, or changed
+                    del self._forms[params["name"]]
+            except Exception:  # noqa: BLE001 - the first call, or none; what is wrong with it is found below
+                return self._receive_new(message, identifier, arrival, link, tight_bytes)
+            if exchange:
+                return self._take_request(exchange, key) if self._running else self._answer(exchange, key)
+        return self._receive_new(message, identifier, arrival, link, tight_bytes)
+
+    def _receive_new(
+        self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink, tight_bytes: int
+    ) -> CallState | Work:
+        """Take a message of which nothing is known yet."""
         method, params = message.get("method"), message.get("params")
         served = self._methods.get(method) if type(method) is str else None
         # A method that was served before is MCP, whatever else the message says but `tool`.
@@ -192,7 +230,7 @@ class McpConnection:
         servers = self._servers
         if servers is not None and not servers.is_settled and _needs_servers(message):
             answering = self._answer_settled(servers, message, identifier, arrival, link)
-            return Work(answering, Order.AT_ONCE, key_of(message.get("id")))
+            return Work(answering, Order.AT_ONCE, key_of(message.get("id")), method == RESULT_OF_TASK)
         if (
             method is None
             and "method" not in message
@@ -213,6 +251,7 @@ class McpConnection:
             is_plain = exchange.handler is None and exchange.revision.has_handshake
             if self._running or not is_plain or "task" in exchange.params:
                 return self._take_request(exchange, key)
+            self._keep_form(exchange, message, served, tight_bytes)
             return self._answer(exchange, key)
         if flaw is not None and self._is_unclaimed(message):
             exchange.call = unread(message, arrival, flaw)
@@ -220,6 +259,17 @@ class McpConnection:
             heeding = take_notification(self._pipeline, exchange, message, self.session, self._cancel_any)
             return Work(heeding)
         return self._answer(exchange, None)
+
+    def _keep_form(
+        self, exchange: McpExchange, message: JSONObject, served: ServedMethod | None, tight_bytes: int
+    ) -> None:
+        """Keep the form of a call, where it has one, for the next call of its tool."""
+        tool = self._tools.get(exchange.call.tool or "") if tight_bytes else None
+        if tool is None or served is None:
+            return
+        form = CallForm.of(exchange, tool, served.is_sound, message, tight_bytes)
+        if form is not None:
+            self._forms[form.name] = form
 
     def _take_response(
         self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
@@ -257,7 +307,8 @@ class McpConnection:
     def _take_request(self, exchange: McpExchange, key: Key) -> CallState | Work:
         """Answer a valid request."""
         running = self._running
-        if key in running or len(running) >= _MAX_RUNNING or exchange.method == LISTEN:
+        is_concurrent = key in running or len(running) >= _MAX_RUNNING or exchange.method == LISTEN
+        if is_concurrent and not self._is_stateless:
             flaw = self._refuse_concurrent(exchange, key)
             if flaw is not None:
                 exchange.call = replace(exchange.call, flaw=flaw)
@@ -280,7 +331,7 @@ class McpConnection:
         if method == "initialize":
             return self._initialize(exchange)
         if method == RESULT_OF_TASK:
-            return Work(self._answer_task_result(exchange, key), Order.AT_ONCE, key)
+            return Work(self._answer_task_result(exchange, key), Order.AT_ONCE, key, only_waits=True)
         if method == "resources/subscribe":
             self._subscriptions.govern(exchange)
         elif method == "resources/unsubscribe":
@@ -330,7 +381,7 @@ class McpConnection:
         return state.reply()
 
     def _start(self, key: Key | None) -> None:
-        if key is not None:
+        if key is not None and not self._is_stateless:
             self._running.add(key)
 
     def _end(self, exchange: McpExchange, key: Key | None) -> None:

@@ -19,9 +19,16 @@ from typing import Any, Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import context_of, controls_of
-from portbook.envelope.controls import CONTROLS
+from portbook.envelope.provenance_controls import CONTROLS
 from portbook.errors import Finding, Reason, Refused
-from portbook.mcp.exchange import ClientLink, McpExchange, McpParts, bound_to
+from portbook.mcp.exchange import (
+    NAME_AND_ARGUMENTS,
+    REQUEST_MEMBERS,
+    ClientLink,
+    McpExchange,
+    McpParts,
+    bound_to,
+)
 from portbook.mcp.handlers import Asked, Handler, Handlers, TaskStore
 from portbook.mcp.notifications import Mode, Notifications, first_of
 from portbook.mcp.results import Results
@@ -40,11 +47,17 @@ from portbook.model import (
     Kind,
 )
 from portbook.protocol.conformance import SchemaValidator
-from portbook.protocol.extensions import EXTENSIONS, declares, findings_of, missing_extension
+from portbook.protocol.extensions import (
+    EXTENSIONS,
+    META_CAPABILITIES,
+    declares,
+    findings_of,
+    missing_extension,
+)
 from portbook.protocol.methods import Sender, method_of
-from portbook.protocol.mirrored_headers import VERSION, refuse_headers
+from portbook.protocol.mirrored_headers import VERSION, are_mirrored, refuse_headers
 from portbook.protocol.negotiation import META_REVISION, revision_of
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions import REVISIONS, Revision
 from portbook.protocol.session import Session
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
@@ -57,6 +70,8 @@ from portbook.wire.trace_context import trace_of
 __all__ = ["McpDialect", "Mode", "ServedMethod"]
 
 _NO_META: Final[JSONObject] = {}  # never written to
+
+_META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 
 # A longer method is no method of MCP, and is not recorded.
 _MAX_METHOD: Final = 128
@@ -76,10 +91,8 @@ _GOVERNED: Final[dict[str, Kind]] = {
 _ROUNDS: Final = frozenset({"tool", "resource", "prompt"})
 _CARRY: Final = frozenset({"inputResponses", "requestState"})
 
-# The members of a request with params, and those of the params of most calls. The bytes around the id, the
-# name and the arguments of such a call: where it is written as we write JSON, all others are arguments.
-_MEMBERS: Final = 4
-_NAME_AND_ARGUMENTS: Final = 2
+# The bytes around the id, the name and the arguments of most calls: where one is written as we write JSON,
+# all others are arguments.
 _AROUND: Final = len(b'{"jsonrpc":"2.0","id":,"method":"tools/call","params":{"name":"","arguments":}}')
 
 
@@ -106,8 +119,8 @@ class ServedMethod(NamedTuple):
     allows: Callable[[JSONObject], bool] = lambda _: True
     """Returns whether the official schema allows a message; always, where messages are not checked."""
     is_sound: Callable[[JSONObject], bool] = lambda _: False
-    """Returns whether a message without `_meta` and headers has no flaw, for certain: the official schema of
-    its method allows it, and nothing is asked of it beyond that."""
+    """Returns whether a message has no flaw, for certain, but for what its `_meta` and headers may ask: the
+    official schema of its method allows it, and nothing is asked of it beyond that."""
     kind: Kind | None = None
     """What the method runs, if anything."""
     is_notification: bool = False
@@ -135,7 +148,7 @@ class McpDialect:
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._catalog = catalog
-        self._by_any_name = catalog.by_any_name
+        self._by_any_name = self.tools = catalog.by_any_name
         self._validator = validator
         self._incoming: Mode = incoming
         self._warn = warn
@@ -176,11 +189,11 @@ class McpDialect:
         if (
             revision is None
             or served is None
-            or meta
+            or META_REVISION in meta
             or (headers is not None and headers.get(VERSION) != revision.name)
             or (type(identifier) is not bytes and problem_of(identifier) is not None)
             or not served.is_sound(message)
-            or ((len(message) != _MEMBERS or "id" not in message) and _is_answer_too(message))
+            or ((len(message) != REQUEST_MEMBERS or "id" not in message) and _is_answer_too(message))
             or (not params and "params" not in message)
         ):
             revision, flaw, identifier = self._examine(message, method, meta, identifier, link, headers)
@@ -191,14 +204,15 @@ class McpDialect:
             called = tool.spec.name
         else:
             (called, arguments), tight_bytes = self._named(kind, params), 0
-        is_usual = len(params) == _NAME_AND_ARGUMENTS and len(message) == _MEMBERS
+        is_usual = len(params) == NAME_AND_ARGUMENTS and len(message) == REQUEST_MEMBERS
         if tight_bytes and is_usual and flaw is None and called is not None and called == name:
             size = tight_bytes - _AROUND - len(identifier) - len(called)
         else:
             size = 0 if kind is None else len(rewritten_bytes(arguments))
             if kind == "tool" and called is not None and called != name:
                 params = {**params, "name": called}  # the same call, by whichever of its names
-        if meta or arrival.traceparent or not revision.has_handshake:
+        says_more = (meta or not revision.has_handshake) and _says_more(meta, params)
+        if says_more or arrival.traceparent:
             context, trace, approval, wait_ms, wish, carried, flaw = self._claims(
                 meta, arrival, revision, flaw, params, (kind, method, called, arguments)
             )
@@ -217,7 +231,7 @@ class McpDialect:
         exchange = McpExchange(call, self._parts, link, method, params, revision, identifier, carried)
         if kind is None:
             exchange.handler = self._answerer(method, params, revision, link.session, arrival)
-        if meta and (token := meta.get("progressToken")) is not None:
+        if says_more and (token := meta.get("progressToken")) is not None:
             exchange.report_under(token)
         return exchange
 
@@ -267,11 +281,32 @@ class McpDialect:
         headers: Mapping[str, str] | None,
     ) -> tuple[Revision, Refused | None, Id]:
         """Return the revision of a message, its first flaw, and the id that an answer may repeat."""
+        named = self._sound_revision(message, meta, identifier, headers) if meta else None
+        if named is not None:
+            return named, None, identifier
         revision, refusal = revision_of(message, link.session, headers)
         flaw = refuse_structure(message, identifier) or refusal
         flaw = flaw or self._refuse(message, method, meta, revision, link.session, headers)
         is_usable = flaw is None or all(finding.pointer != "/id" for finding in flaw.findings)
         return revision, flaw, identifier if is_usable else _UNUSABLE
+
+    def _sound_revision(
+        self, message: JSONObject, meta: JSONObject, identifier: Id, headers: Mapping[str, str] | None
+    ) -> Revision | None:
+        """Return the revision without a handshake that a request names; None where it may have a flaw."""
+        name, method = meta.get(META_REVISION), message.get("method")
+        if type(name) is not str or type(method) is not str or name not in self._served:
+            return None
+        revision, served = REVISIONS[name], self._served[name].get(method)
+        is_sound = (
+            served is not None
+            and not revision.has_handshake
+            and type(identifier) is bytes
+            and (headers is None or are_mirrored(headers, method, message["params"], name))
+            and served.is_sound(message)
+            and (len(message) == REQUEST_MEMBERS or not _is_answer_too(message))
+        )
+        return revision if is_sound else None
 
     def _refuse(
         self,
@@ -382,6 +417,12 @@ class McpDialect:
                 typed["given"] = given
             return (named if isinstance(named, str) and len(named) <= MAX_URI else None), typed
         return None, arguments
+
+
+def _says_more(meta: JSONObject, params: JSONObject) -> bool:
+    """Return whether a request says more, beside its call, than its revision and who its client is."""
+    of_client = (META_REVISION in meta) + (META_CAPABILITIES in meta) + (_META_CLIENT in meta)
+    return len(meta) != of_client or "requestState" in params or "inputResponses" in params
 
 
 def _refuse_id(message: JSONObject) -> Refused | None:

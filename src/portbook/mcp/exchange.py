@@ -9,7 +9,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import STRICT, NotWritten, fingerprint, json_bytes, rewritten_bytes, write
 from portbook.dialects.exchange import Exchange
@@ -17,18 +17,20 @@ from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.mcp.cache_lifetime import kept_for
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
-from portbook.mcp.errors import META_REDACTED, told_to_model
 from portbook.mcp.http_status import status_of
 from portbook.mcp.listing import missing_servers_of
 from portbook.mcp.messages_during_call import Emit, Outlet
 from portbook.mcp.notifications import Notifications
+from portbook.mcp.refusals import META_REDACTED, told_to_model
 from portbook.mcp.resources_and_prompts import completion_result, fitted, prompt_result, resource_result
-from portbook.mcp.results import LARGE, Results, Shape, is_wrapped, with_meta, writable
+from portbook.mcp.results import LARGE, AroundObject, Results, Sealing, Shape, is_wrapped, with_meta, writable
 from portbook.mcp.rounds import Carried, StateCodec
 from portbook.mcp.tools import has_tasks, is_object_schema
 from portbook.model import (
     JSON,
+    NO_CONTEXT,
     Answer,
+    Arrival,
     Call,
     Completed,
     Done,
@@ -37,13 +39,14 @@ from portbook.model import (
     JSONObject,
     Outcome,
     Resumption,
+    Sealed,
     read_only,
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
-from portbook.protocol.mirrored_headers import refuse_params
+from portbook.protocol.mirrored_headers import VERSION, refuse_params
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
-from portbook.text.named_tuple import NamedTuple
+from portbook.text.named_tuple import NamedTuple, new_tuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import BEFORE_ID, BEFORE_RESULT, generic_error, mcp_refusal_frame
@@ -52,7 +55,23 @@ from portbook.wire.parsing import Id, UnusableId
 if TYPE_CHECKING:
     from portbook.mcp.task_client import TaskClient
 
-__all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
+__all__ = [
+    "NAME_AND_ARGUMENTS",
+    "REQUEST_MEMBERS",
+    "CallForm",
+    "ClientLink",
+    "McpExchange",
+    "McpParts",
+    "bound_to",
+    "write_error",
+]
+
+# Objects that every call makes are filled where they are made: a constructor takes half as long again.
+_new: Final[Any] = object.__new__
+
+# The members of a request with params, and those of the params of most calls.
+REQUEST_MEMBERS: Final = 4
+NAME_AND_ARGUMENTS: Final = 2
 
 
 @read_only
@@ -81,6 +100,7 @@ class McpExchange(Exchange):
     __slots__ = (
         "_carried",
         "_client",
+        "_form",
         "_link",
         "_loop",
         "_missing",
@@ -114,11 +134,17 @@ class McpExchange(Exchange):
         self.identifier = identifier
         self._carried = carried
         self.handler = self.act = self.report = None
+        self.is_heeded = True
+        self._form: CallForm | None = None
         self._client: LiveClient | RoundClient | TaskClient | None = None
         self.outlet: Outlet | None = None
         """The way to the client while the call runs, once something used it."""
         self.is_over = False
         self._missing: Sequence[str] = ()
+
+    def shared(self) -> McpParts:
+        """Return what all exchanges share."""
+        return self._parts
 
     @property
     def missing_servers(self) -> Sequence[str]:
@@ -244,7 +270,7 @@ class McpExchange(Exchange):
         envelope: JSONObject | None,
         is_redacted: bool,
         links: list[JSON] | None = None,
-    ) -> bytes:
+    ) -> Sealed:
         """Return a result in the form of this revision, checked.
 
         Raises `Failed` where the official schema does not allow it.
@@ -256,18 +282,43 @@ class McpExchange(Exchange):
         switch = tool.spec.switch
         if switch is not None and not switch.is_on and not switch.is_replaced:  # switched off while it ran
             raise Failed(Reason.BAD_RESULT, note="no longer served")
-        sealing = results.sealings[revision.name].get(tool.spec.name)
+        sealing = None if self._form is None else self._form.sealing
         if sealing is None or sealing.tool is not tool:  # a server behind us may change what it offers
-            sealing = results.sealing_of(method, tool, revision, _shape_of(tool, revision))
-        shaped = sealing.shape(result, body, self.params)
-        if is_redacted or envelope is not None or links:
+            sealing = self._sealing_of(tool)
+        shaped: JSONObject
+        around = sealing.around
+        has_meta = is_redacted or envelope is not None or links
+        if around is None or type(result) is not dict:
+            shaped = sealing.shape(result, body, self.params)
+        else:  # nearly every result
+            blocks: list[JSON] = [{"type": "text", "text": body.decode()}]
+            shaped = {"content": blocks, "structuredContent": result}
+            if around.wraps:
+                shaped["structuredContent"] = {"result": result}
+            if around.kind is not None:
+                shaped["resultType"] = around.kind
+            if not has_meta and len(body) < LARGE:
+                # Its own JSON stands in there twice: as a text, and as it is.
+                text = body.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+                sealed = around.before, text, around.between, body, around.after
+                if sealing.allows(shaped):
+                    return sealed
+                return results.settle_invalid(method, shaped, sealed, revision)
+        if has_meta:
             shaped = with_meta(shaped, envelope if tool.spec.kind == "tool" else None, is_redacted, links)
-        told = shaped if len(body) < LARGE else writable(shaped, result, body)
-        try:
-            sealed = write(told, None, STRICT)
-        except NotWritten:
-            sealed = rewritten_bytes(told)
-        return sealed if sealing.allows(shaped) else results.settle_invalid(method, shaped, sealed, revision)
+        told = _written(shaped if len(body) < LARGE else writable(shaped, result, body))
+        return told if sealing.allows(shaped) else results.settle_invalid(method, shaped, told, revision)
+
+    def _sealing_of(self, tool: Tool) -> Sealing:
+        """Return how the results of a tool are sealed, found with its first one."""
+        results, revision = self._parts.results, self.revision
+        sealing = results.sealings[revision.name].get(tool.spec.name)
+        if sealing is None or sealing.tool is not tool:
+            shape, around = _shape_of(tool, revision), _around_of(tool, revision)
+            sealing = results.sealing_of(self.method, tool, revision, shape, around)
+        if self._form is not None:
+            self._form.sealing = sealing
+        return sealing
 
     def pause(self, needed: InputNeeded) -> bytes | None:
         """Return the questions of a call as a result; None where this revision asks over the connection.
@@ -294,7 +345,10 @@ class McpExchange(Exchange):
     def body(self, outcome: Outcome) -> bytes:
         """Return the message that answers the request."""
         told = outcome.sealed if type(outcome) is Done else self.told(outcome)
-        if told is not None:
+        if type(told) is tuple:
+            a, b, c, d, e = told
+            return b"".join((BEFORE_ID, self.identifier, BEFORE_RESULT, a, b, c, d, e, b"}"))
+        if type(told) is bytes:
             return b"".join((BEFORE_ID, self.identifier, BEFORE_RESULT, told, b"}"))  # as `result_frame`
         assert isinstance(outcome, Ending)
         return write_error(self._with_uri(outcome), self.identifier, self._settled_revision)
@@ -304,9 +358,8 @@ class McpExchange(Exchange):
         outcome, status = completed.outcome, 200
         if not isinstance(outcome, Done) and not self._is_for_model(outcome):
             status = status_of(outcome, self._settled_revision)
-        return Answer(
-            self.body(outcome), status, identity=completed.identity, is_redacted=completed.is_redacted
-        )
+        body = self.body(outcome)
+        return new_tuple(Answer, (body, status, False, completed.identity, None, completed.is_redacted))
 
     def told(self, outcome: Outcome) -> bytes | None:
         """Return the result for an outcome; None where it is an error."""
@@ -333,6 +386,114 @@ class McpExchange(Exchange):
         return ending
 
 
+class _RepeatedExchange(McpExchange):
+    """One more request of a form, which fills it."""
+
+    __slots__ = ()
+    __init__: Any = object.__init__
+
+
+class CallForm:
+    """What a call has in common with all others of its tool on a connection, found when the first was read.
+
+    The others differ in their ids and arguments alone. Each is a request with a name and arguments, written
+    as we write JSON, and the official schema is run on it.
+    """
+
+    __slots__ = (
+        "_around",
+        "_contract",
+        "_is_sound",
+        "_method",
+        "_parts",
+        "_wish",
+        "name",
+        "revision",
+        "sealing",
+        "tool",
+    )
+
+    def __init__(
+        self, exchange: McpExchange, tool: Tool, is_sound: Callable[[JSONObject], bool], message_bytes: int
+    ) -> None:
+        """Take the form of the call of `exchange`, whose message has so many bytes."""
+        call = exchange.call
+        self.name, self._wish, self._contract = call.tool or "", call.wish, call.contract
+        self._around = message_bytes - call.input_bytes - len(exchange.identifier)
+        self._method, self.revision, self.tool = exchange.method, exchange.revision, tool
+        self._is_sound = is_sound
+        self.sealing: Sealing | None = None
+        """How results are sealed, once one was."""
+        self._parts = exchange.shared()
+
+    @classmethod
+    def of(
+        cls,
+        exchange: McpExchange,
+        tool: Tool,
+        is_sound: Callable[[JSONObject], bool],
+        message: JSONObject,
+        message_bytes: int,
+    ) -> CallForm | None:
+        """Return the form of a call that was read; None where more than its arguments may be its own."""
+        call, params = exchange.call, exchange.params
+        is_plain = (
+            call.kind == "tool"
+            and call.flaw is None
+            and call.trace is None
+            and exchange.revision.has_handshake
+            and len(message) == REQUEST_MEMBERS
+            and len(params) == NAME_AND_ARGUMENTS
+            and params.get("name") == tool.spec.name
+            and type(params.get("arguments")) is dict
+        )
+        return cls(exchange, tool, is_sound, message_bytes) if is_plain else None
+
+    def read(
+        self,
+        message: JSONObject,
+        params: JSONObject,
+        arguments: JSONObject,
+        message_bytes: int,
+        identifier: Id,
+        arrival: Arrival,
+        link: ClientLink,
+    ) -> McpExchange | None:
+        """Return a message, which has an id and so many members, as a further call of this form.
+
+        None where it may be more than that, and where the official schema does not allow it.
+        """
+        headers = arrival.headers
+        if (
+            len(params) != NAME_AND_ARGUMENTS
+            or type(identifier) is not bytes
+            or link.session.revision is not self.revision
+            or arrival.traceparent
+            or (headers is not None and headers.get(VERSION) != self._contract)
+            or not self._is_sound(message)  # so it is of this method, and its arguments are an object
+        ):
+            return None
+        call = _new(Call)
+        call.arrival = arrival
+        call.method, call.tool, call.kind = self._method, self.name, "tool"
+        call.arguments, call.input_bytes = arguments, message_bytes - self._around - len(identifier)
+        call.context = NO_CONTEXT
+        call.wait_ms = 0
+        call.wish, call.contract = self._wish, self._contract
+        call.trace = call.approval = call.flaw = call.content = call.operator_says = None
+        exchange: Any = _RepeatedExchange()
+        exchange.call = call
+        exchange._parts, exchange._link = self._parts, link  # noqa: SLF001
+        exchange._loop = get_running_loop()  # noqa: SLF001
+        exchange.method, exchange.params = self._method, params
+        exchange.revision, exchange.identifier = self.revision, identifier
+        exchange._form, exchange.is_heeded = self, False  # noqa: SLF001
+        exchange._carried = exchange.handler = exchange.act = exchange.report = None  # noqa: SLF001
+        exchange._client = exchange.outlet = None  # noqa: SLF001
+        exchange.is_over, exchange._missing = False, ()  # noqa: SLF001
+        return exchange
+
+
 def _with_task(live: LiveClient) -> TaskClient:
     from portbook.mcp.task_client import TaskClient  # few clients ask for tasks
 
@@ -350,6 +511,32 @@ def write_error(ending: Ending, identifier: Id, revision: Revision | None) -> by
     may_omit = revision is not None and revision.may_omit_id
     name = "" if revision is None else revision.name
     return mcp_refusal_frame(ending, None if may_omit and not is_known else identifier, name)
+
+
+def _written(told: JSONObject) -> bytes:
+    try:
+        return write(told, None, STRICT)
+    except NotWritten:
+        return rewritten_bytes(told)
+
+
+def _around_of(tool: Tool, revision: Revision) -> AroundObject | None:
+    """Return what is written around the JSON of an object; None where a result has a different shape."""
+    spec = tool.spec
+    if spec.kind != "tool" or spec.upstream is not None or spec.gives_content:
+        return None
+    if not revision.has_structured_content:
+        return None
+    wraps = is_wrapped(tool, revision)
+    kind = "complete" if revision.has_result_type else None
+    told = b"" if kind is None else b',"resultType":"complete"'
+    return AroundObject(
+        b'{"content":[{"type":"text","text":"',
+        b'"}],"structuredContent":' + (b'{"result":' if wraps else b""),
+        (b"}" if wraps else b"") + told + b"}",
+        wraps,
+        kind,
+    )
 
 
 def _shape_of(found: Tool, revision: Revision) -> Shape:

@@ -11,8 +11,7 @@ from typing import Final, Protocol, cast
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
 from portbook.mcp.cache_lifetime import as_page, cached_by_all
-from portbook.mcp.listing import META_MISSING, Listing
-from portbook.mcp.pagination import page_of
+from portbook.mcp.listing import META_MISSING, Listing, page_of
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
 from portbook.mcp.resources_and_prompts import described_prompt, described_resource, is_template
 from portbook.mcp.server_info import About, capabilities_of

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from portbook.canonical import as_written
 from portbook.errors import Failed, Reason
 from portbook.mcp.cache_lifetime import as_page
-from portbook.mcp.errors import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.notifications import Mode, first_of
+from portbook.mcp.refusals import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.tools import is_object_schema
-from portbook.model import JSON, JSONObject
+from portbook.model import JSON, JSONObject, Sealed
 from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.revisions import Revision
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 
-__all__ = ["LARGE", "Results", "Sealing", "Shape", "is_wrapped", "value_of", "with_meta", "writable"]
+__all__ = [
+    "LARGE",
+    "AroundObject",
+    "Results",
+    "Sealing",
+    "Shape",
+    "is_wrapped",
+    "value_of",
+    "with_meta",
+    "writable",
+]
 
 # From here on, copying the bytes of a result takes less time than writing it again.
 LARGE: Final = 4096
@@ -30,14 +40,30 @@ LARGE: Final = 4096
 Shape: TypeAlias = Callable[[Any, bytes, JSONObject], JSONObject]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sealing:
+class AroundObject(NamedTuple):
+    """What MCP's form has around the JSON of a tool's object: it is there as a text, and as it is."""
+
+    before: bytes
+    between: bytes
+    after: bytes
+    wraps: bool
+    """Whether it is a member of the structured content, and not all of it."""
+    kind: str | None
+    """The type of the result, where the revision has one."""
+
+
+class Sealing(NamedTuple):
     """How the results of one tool are sealed in one revision."""
 
     tool: Tool
     shape: Shape
     allows: Callable[[Any], bool]
     """Returns whether the official schema allows a result; always, where results are not checked."""
+    around: AroundObject | None = None
+    """What is written around the JSON of an object; None where the shape is a different one."""
+
+
+_Body = TypeVar("_Body", bound=Sealed)
 
 
 class Results:
@@ -51,10 +77,17 @@ class Results:
         self._mode: Mode = mode
         self._warn = warn
 
-    def sealing_of(self, method: str, tool: Tool, revision: Revision, shape: Shape) -> Sealing:
+    def sealing_of(
+        self,
+        method: str,
+        tool: Tool,
+        revision: Revision,
+        shape: Shape,
+        around: AroundObject | None = None,
+    ) -> Sealing:
         """Return how the results of a tool, in this `shape`, are sealed in a revision from now on."""
         allows = self._check_of(method, revision) if self._mode != "off" else _anything
-        sealing = Sealing(tool, shape, allows)
+        sealing = Sealing(tool, shape, allows, around)
         self.sealings[revision.name][tool.spec.name] = sealing
         return sealing
 
@@ -86,7 +119,7 @@ class Results:
             return body
         return self.settle_invalid(method, result, body, revision)
 
-    def settle_invalid(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
+    def settle_invalid(self, method: str, result: JSON, body: _Body, revision: Revision) -> _Body:
         """Return `body` where its result is valid after all, or is not enforced to be.
 
         Raises `Failed` otherwise.

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, cast
 
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.mcp.clients import LiveClient
-from portbook.mcp.pagination import page_of
+from portbook.mcp.listing import page_of
 from portbook.mcp.task_board import Task
 from portbook.model import JSON, Caller, JSONObject
 

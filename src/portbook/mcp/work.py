@@ -34,6 +34,8 @@ class Work(NamedTuple):
     answering: Coroutine[Any, Any, Answer]
     order: Order = Order.IN_TURN
     key: Key | None = None
+    only_waits: bool = False
+    """Whether it waits for what runs without it: once its client has left, it serves nobody."""
 
 
 def key_of(identifier: JSON) -> Key | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +11,77 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.http_connection import Broken, HttpConnection
-from portbook.net.resolved_addresses import NotPermitted, Resolver, SystemResolver, addresses_of
+from portbook.net.time_limit import TimeLimited
 
 if TYPE_CHECKING:
     from ssl import SSLContext
-from portbook.net.time_limit import TimeLimited
 
-__all__ = ["Dial", "Dialler", "Unreachable", "Untrusted"]
+__all__ = [
+    "Dial",
+    "Dialler",
+    "NotPermitted",
+    "Resolver",
+    "SystemResolver",
+    "Unreachable",
+    "Untrusted",
+    "addresses_of",
+]
+
+# From a destination to the addresses that may be dialled: resolved once, each address checked.
+#
+# `dial.py` dials one of the addresses returned here and never the name, so a DNS record that changes between
+# the check and the connection has no effect.
+
+
+class NotPermitted(Exception):
+    """A destination that may not be dialled, or a name that resolves to a forbidden address."""
+
+
+class Resolver(Protocol):
+    """Resolves names."""
+
+    async def resolve(self, host: str, port: int) -> Sequence[str]:
+        """Return the IP addresses of `host`, the best one first.
+
+        Raises `OSError` where there are none.
+        """
+        ...
+
+
+class SystemResolver:
+    """The system's own resolver, asked in a thread of the event loop."""
+
+    async def resolve(self, host: str, port: int) -> Sequence[str]:
+        """Return the IP addresses of `host`, in the system's order.
+
+        Raises `OSError` where there are none.
+        """
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return [str(address[4][0]) for address in found]
+
+
+async def addresses_of(
+    destination: Destination, destinations: Destinations, resolver: Resolver
+) -> tuple[str, ...]:
+    """Return the addresses at which `destination` may be dialled, each once.
+
+    Raises `NotPermitted` if it may not be dialled, or if one of its addresses may not: a name with an allowed
+    and a forbidden address is an attack or a mistake. Raises `OSError` where it has no address.
+    """
+    if not destinations.permits(destination):
+        raise NotPermitted("the destination is not on the allowlist")
+    if destination.is_address:
+        found: Sequence[str] = (destination.host,)
+    else:
+        found = await resolver.resolve(destination.host, destination.port)
+    if not found:
+        raise OSError("the name has no address")
+    if not all(destinations.permits_address(destination, ip) for ip in found):
+        raise NotPermitted(
+            "the name resolves to an address outside of the public internet and allowed_networks"
+        )
+    return tuple(dict.fromkeys(found))
+
 
 # How long to wait for an address before trying the next one.
 _NEXT_ADDRESS_S: Final = 3.0
@@ -63,6 +128,8 @@ class Dialler:
     """Opens connections to permitted destinations."""
 
     def __init__(self, resolver: Resolver | None = None, dial: Dial = dial_system) -> None:
+        # Now, and not with the first connection: every one needs it, in clear, too, and calls would wait.
+        importlib.import_module("asyncio.sslproto")
         self._resolver = resolver or SystemResolver()
         self._dial = dial
         self._contexts: dict[Path | None, SSLContext] = {}
@@ -138,10 +205,10 @@ class Dialler:
     def _context(self, ca_file: Path | None) -> SSLContext:
         context = self._contexts.get(ca_file)
         if context is None:
-            import ssl  # 15 ms with its certificates, spent only for TLS
+            import ssl
 
             try:
-                context = ssl.create_default_context(cafile=ca_file)
+                context = ssl.create_default_context(cafile=ca_file)  # 15 ms, spent only for TLS
             except OSError:
                 raise Untrusted("the file of trusted certificates cannot be read") from None
             context.set_alpn_protocols(["http/1.1"])

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
-from portbook.net.dial import Unreachable, Untrusted
+from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
-from portbook.net.resolved_addresses import NotPermitted
 
 __all__ = ["CannotDownload", "download"]
 

@@ -12,12 +12,10 @@ from typing import Final, NamedTuple
 
 from portbook.net.connection_pool import ConnectionPool
 from portbook.net.destinations import Destination, Destinations
-from portbook.net.dial import Dialler, Unreachable, Untrusted
+from portbook.net.dial import Dialler, NotPermitted, Unreachable, Untrusted
 from portbook.net.http_connection import BodySink, Broken, Response, SentRequest
-from portbook.net.resolved_addresses import NotPermitted
-from portbook.net.shared_timer import SharedTimer
 from portbook.net.taskless_future import TasklessFuture
-from portbook.net.time_limit import TimeLimited
+from portbook.net.time_limit import SharedTimer, TimeLimited
 
 __all__ = ["HttpClient", "HttpRequest", "Sendings"]
 

@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal, cast
 
-from portbook.pins.grade import Grade
+from portbook.apis.table_reader import Table
 
-__all__ = ["OnChange", "Reaction", "strictest"]
+__all__ = [
+    "PIN_KEYS",
+    "Grade",
+    "OnChange",
+    "PinSettings",
+    "Reaction",
+    "TrustedBy",
+    "read_pin_settings",
+    "strictest",
+]
+
+# How much a change of a definition matters.
+
+
+class Grade(StrEnum):
+    """The kind of a change; `on_change` of the settings has a key for each."""
+
+    WORDS = "words"
+    """Only what people and models read: titles, descriptions, icons, and schemas that are written differently
+    and allow the same."""
+    ANNOTATIONS = "annotations"
+    """Hints and other metadata, where no effect becomes worse."""
+    ADDED = "added"
+    """The approved definitions do not have it."""
+    REMOVED = "removed"
+    """The server no longer has it."""
+    NARROWED = "narrowed"
+    """It takes or returns less than was approved."""
+    WIDENED = "widened"
+    """It takes or returns more than was approved. A widened input is how a server begins to ask for data that
+    nobody agreed to send."""
+    BREAKING = "breaking"
+    """Calls that were right are now wrong, the effect is worse, or the change cannot be decided."""
 
 
 class Reaction(StrEnum):
@@ -65,3 +97,33 @@ class OnChange:
 
     def _set(self, grade: Grade) -> Reaction | None:
         return getattr(self, grade.value)
+
+
+# `trust` and `on_change` of a server: who approves its definitions, and what a change leads to.
+
+TrustedBy = Literal["lock", "first-use"]
+
+PIN_KEYS: Final = ("trust", "on_change")
+
+
+@dataclass(frozen=True, slots=True)
+class PinSettings:
+    """How the definitions of one server are approved."""
+
+    trust: TrustedBy = "lock"
+    """`lock`: by a person. `first-use`: what is seen first is approved, and written to the lock."""
+    on_change: OnChange = field(default_factory=OnChange)
+
+
+def read_pin_settings(table: Table) -> PinSettings:
+    """Return the settings of a server's table.
+
+    Raises the table's exception for a value that is none of its choices.
+    """
+    trust = cast("TrustedBy", table.choice("trust", ("lock", "first-use")) or "lock")
+    if "on_change" not in table:
+        return PinSettings(trust)
+    changes = table.table("on_change")
+    changes.only(Grade)
+    given = {grade.value: changes.choice(grade, tuple(Reaction)) for grade in Grade}
+    return PinSettings(trust, OnChange(**{name: Reaction(each) for name, each in given.items() if each}))

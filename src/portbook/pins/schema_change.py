@@ -10,20 +10,109 @@ they are, because programs ignore members that they do not know.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, cast
 
+from portbook.assets.compat.equivalence import LABELS
 from portbook.assets.compat.text_languages import TextLanguages
 from portbook.assets.compat.verdict import Comparison, Compatibility, compare
-from portbook.canonical import NotJSON, canonical_bytes
+from portbook.canonical import NotJSON, canonical_bytes, fingerprint
+from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
-from portbook.pins.acting_keywords import act_alike
-from portbook.pins.comparable_schema import comparable_schema, compiled
 from portbook.pins.declared_arguments import by_declared_arguments, declared_properties
-from portbook.pins.grade import Grade
-from portbook.schema.engine import BadSchema
-from portbook.schema.references import Document
+from portbook.pins.on_change import Grade
+from portbook.schema.dialects import DRAFT_07, dialect_of
+from portbook.schema.engine import BadSchema, Validator, compile_schema
+from portbook.schema.references import Document, Path, subschemas_of
 
-__all__ = ["Effort", "SchemaChange", "change_of_input", "change_of_output"]
+__all__ = [
+    "Effort",
+    "SchemaChange",
+    "act_alike",
+    "change_of_input",
+    "change_of_output",
+    "comparable_schema",
+    "compiled",
+]
+
+# Keywords of a schema that allow and forbid nothing, but act on calls.
+#
+# A `default` is what clients and models send where nobody says otherwise. An extension may say what a program
+# does with an argument: `x-mcp-header` puts it into a header.
+
+_ACTING: Final = frozenset({"default", "readOnly", "writeOnly"})
+
+
+def act_alike(one: JSONObject, other: JSONObject) -> bool:
+    """Return whether two schemas have the same such keywords in the same places."""
+    return _acting(one) == _acting(other)
+
+
+def _acting(schema: JSONObject) -> dict[tuple[Path, str], bytes]:
+    nodes = ((path, node.schema) for path, node in Document(schema).nodes.items())
+    return {
+        (path, keyword): canonical_bytes(value)
+        for path, each in nodes
+        if isinstance(each, dict)
+        for keyword, value in cast("JSONObject", each).items()
+        if keyword in _ACTING or keyword.startswith("x-")
+    }
+
+
+# Schemas of definitions in the one dialect that schemas are compared in.
+#
+# Servers often write draft-07. Most of its schemas mean the same in 2020-12; the others are not compared.
+
+# Keywords of draft-07 that 2020-12 does not have; an `items` that is a list is another.
+_OLD: Final = frozenset({"additionalItems", "dependencies"})
+
+
+def comparable_schema(schema: JSON) -> JSONObject:
+    """Return a schema in the dialect of the comparison; a missing one allows everything.
+
+    Raises `BadSchema` where it is not a schema, or not one that can be compared.
+    """
+    if schema is None or schema is True:
+        return {}
+    if not isinstance(schema, dict):
+        raise _incomparable("must be an object")
+    if dialect_of(schema) == DRAFT_07:
+        compiled(schema, DRAFT_07)
+        schema = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
+        if _has_old_forms(schema):
+            raise _incomparable("has keywords of draft-07 that mean something else by now")
+    compiled(schema)
+    return schema
+
+
+def compiled(schema: JSONObject, *dialect: str) -> Validator:
+    """Return the validator of a schema.
+
+    Raises `BadSchema` where it cannot be compiled.
+    """
+    # Not through the cache, which only grows: a server could fill it with ever new schemas.
+    try:
+        return compile_schema(schema, fingerprint(schema), *dialect)
+    except NotJSON as error:
+        raise _incomparable(str(error)) from None
+
+
+def _has_old_forms(schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    members = cast("JSONObject", schema)
+    if isinstance(members.get("items"), list) or not _OLD.isdisjoint(members):
+        return True
+    if "$ref" in members and not (members.keys() - {"$ref"} <= LABELS):  # draft-07 ignores what is beside it
+        return True
+    below = [each for _, _, each in subschemas_of(members)]
+    for keyword in ("$defs", "definitions"):
+        below.extend(cast("JSONObject", members.get(keyword, {})).values())
+    return any(map(_has_old_forms, below))
+
+
+def _incomparable(problem: str) -> BadSchema:
+    return BadSchema((Finding("", problem, "", ""),))
+
 
 # A comparison takes about the square of the number of subschemas: the largest takes a second, and all of one
 # list together some seconds. Definitions that people write have far fewer than a hundred each.

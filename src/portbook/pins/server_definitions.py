@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.pins.definition_parts import parts_of
-from portbook.pins.difference import PinnedKind
+from portbook.pins.difference import PinnedKind, parts_of
 
 __all__ = ["SERVER", "ServerDefinitions"]
 

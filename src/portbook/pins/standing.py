@@ -19,8 +19,7 @@ from typing import TypeAlias
 
 from portbook.model import JSON, JSONObject
 from portbook.pins.difference import Difference, PinnedKind, difference_of
-from portbook.pins.grade import Grade
-from portbook.pins.on_change import OnChange, Reaction, strictest
+from portbook.pins.on_change import Grade, OnChange, Reaction, strictest
 from portbook.pins.schema_change import Effort
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.scan.definition_scan import scan_definition

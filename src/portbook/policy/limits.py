@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias, get_args
 
-from portbook.policy.approval_by_default import ApprovalByDefault
 from portbook.text.named_tuple import NamedTuple
+from portbook.tools.spec import Effect
 
-__all__ = ["LIMIT_CHOICES", "LIMIT_NAMES", "Limits"]
+__all__ = ["LIMIT_CHOICES", "LIMIT_NAMES", "ApprovalByDefault", "Limits", "needs_approval_by_default"]
+
+# Which effects need approval where no rule decides: the setting `policy.approval`.
+
+ApprovalByDefault = Literal["never", "writes", "always"]
+
+
+def needs_approval_by_default(approval: ApprovalByDefault, effect: Effect) -> bool:
+    """Return whether a call with this effect needs approval: every effect but `read` counts as a write."""
+    return approval == "always" or (approval == "writes" and effect is not Effect.READ)
+
 
 _Default: TypeAlias = Literal["allow", "deny"]
 _Approver: TypeAlias = Literal["operator", "client"]

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from portbook.canonical import NotJSON, fingerprint
 from portbook.globs import problem_of
 from portbook.model import JSONObject
-from portbook.policy.condition import Condition
 from portbook.policy.decision import Policy
 from portbook.policy.limits import LIMIT_NAMES, Limits
-from portbook.policy.rule import Action, Rule, hidden_by
+from portbook.policy.rule import Action, Condition, Rule, hidden_by
 from portbook.policy.types import KEYWORDS, UntoldTypes, spoken_types, unknown_keyword
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema

@@ -30,6 +30,7 @@ __all__ = [
     "VERSION",
     "BadMark",
     "Mark",
+    "are_mirrored",
     "marked_params",
     "mismatch",
     "refuse_headers",
@@ -83,6 +84,20 @@ class Mark(NamedTuple):
     suffix: str
     """The end of the header's name."""
     is_integer: bool
+
+
+def are_mirrored(headers: Mapping[str, str], method: str, params: JSON, revision: str) -> bool:
+    """Return whether the standard headers of a message are, as they stand, what they have to be.
+
+    Where they are not, they may still match once they are decoded: `refuse_headers` decides.
+    """
+    if headers.get(VERSION) != revision or headers.get(_METHOD) != method:
+        return False
+    member = NAMED_BY.get(method)
+    if member is None:
+        return True
+    named = params.get(member) if isinstance(params, dict) else None
+    return isinstance(named, str) and headers.get(_NAME) == named and not named.startswith(_BEFORE)
 
 
 def refuse_headers(headers: Mapping[str, str], message: JSONObject, revision: JSON) -> Refused | None:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.protocol.log_levels import DEFAULT_LEVEL
 from portbook.protocol.revisions import REVISIONS, Revision
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["Session", "SessionWishes"]
+__all__ = ["DEFAULT_LEVEL", "LEVELS", "Session", "SessionWishes"]
+
+# The log levels of MCP, and the one that holds until a client sets one.
+
+# The log levels of MCP, from the least severe.
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+# The level of a connection that has not set one.
+DEFAULT_LEVEL: Final = "info"
 
 # The client capabilities that are used, and how much of each is kept.
 _CAPABILITIES: Final = ("elicitation", "sampling", "roots", "tasks", "extensions", "experimental")

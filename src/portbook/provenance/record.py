@@ -8,51 +8,102 @@ deterministic. The run's id is derived from content.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from portbook.canonical import canonical_bytes
+from portbook.canonical import NotWritten, canonical_bytes, canonical_part, jcs_bytes
 from portbook.ids import run_id
 from portbook.model import JSON, JSONObject
 from portbook.provenance.anchors import Evidence
-from portbook.provenance.artifacts import Artifact, digest_of
+from portbook.provenance.artifacts import Artifact
 from portbook.provenance.subject import Subject
 
-__all__ = ["RECORD", "build_record"]
+__all__ = ["RECORD", "ProvenanceForm"]
 
 RECORD: Final = "prov.record.v0.1"
 
+# How a form has the id of the run, which it does not know. Text within a record has its quotes escaped, so
+# this stands at one place alone: only the version of the schema, the time and the tool follow.
+_NO_ID: Final = b'"run_id":""'
 
-def build_record(
-    subject: Subject,
-    *,
-    inputs: Sequence[Artifact],
-    outputs: Sequence[Artifact],
-    evidence: Sequence[Evidence],
-    parents: Sequence[str],
-    done: Sequence[str],
-    content: JSON,
-    is_deterministic: bool,
-) -> JSONObject:
-    """Return the record of a run, with its digest; `content` is the part of the run that is not in it.
 
-    Raises `NotJSON` where `content` is not JSON.
+class ProvenanceForm:
+    """The records of runs that differ only in what is not in them: arguments, result, ids of requests.
+
+    So the runs of a tool, as long as nobody asks for digests: all but the id of a run and the digest of its
+    record is written once. The records share their inner parts, but for `integrity`: nobody writes to those.
     """
-    time = None if is_deterministic else subject.occasion.time
-    record: JSONObject = {
-        "schema_version": RECORD,
-        "run_id": "",
-        "tool": {"name": subject.tool, "version": subject.version, "adapter": subject.adapter},
-        **({} if time is None else {"time": time}),
-        "inputs": [artifact.to_json() for artifact in inputs],
-        "outputs": [artifact.to_json() for artifact in outputs],
-        "methods": list(dict.fromkeys(done)),
-        "evidence": [item.to_json() for item in evidence],
-        "parents": list(parents),
-    }
-    # Two runs of the same request have different ids, except where the record must be deterministic.
-    occasion = None if is_deterministic else subject.occasion.request_id
-    named: JSON = [record, subject.arguments, subject.request_id, content, occasion]
-    record["run_id"] = run_id(canonical_bytes(named))
-    record["integrity"] = {"record_digest": digest_of(record).to_json()}
-    return record
+
+    __slots__ = ("_after", "_digested", "_named", "_record")
+
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        inputs: Sequence[Artifact],
+        outputs: Sequence[Artifact],
+        evidence: Sequence[Evidence],
+        parents: Sequence[str],
+        done: Sequence[str],
+        time: str | None = None,
+    ) -> None:
+        """Use everything of `subject` but its arguments and its ids of requests.
+
+        Raises `NotJSON` where RFC 8785 cannot represent it.
+        """
+        self._record: JSONObject = {
+            "schema_version": RECORD,
+            "run_id": "",
+            "tool": {"name": subject.tool, "version": subject.version, "adapter": subject.adapter},
+            **({} if time is None else {"time": time}),
+            "inputs": [artifact.to_json() for artifact in inputs],
+            "outputs": [artifact.to_json() for artifact in outputs],
+            "methods": list(dict.fromkeys(done)),
+            "evidence": [item.to_json() for item in evidence],
+            "parents": list(parents),
+        }
+        before, _, after = jcs_bytes(self._record).rpartition(_NO_ID)
+        self._after = b'"' + after
+        # Hashed as far as they are known: the rest of each is short.
+        self._named = hashlib.sha256(b"[" + canonical_bytes(self._record))
+        self._digested = hashlib.sha256(before + _NO_ID[:-1])
+
+    def record_of(
+        self,
+        arguments: JSON,
+        result: JSON,
+        *,
+        problems: JSON = None,
+        request_id: str | None = None,
+        occasion: str | None = None,
+    ) -> JSONObject:
+        """Return the record of one run, with its digest; only `integrity` is the caller's to write to.
+
+        `problems` are its errors and warnings, `occasion` is the id that Portbook gave the call.
+
+        Raises `NotJSON` where the arguments or the result are not JSON.
+        """
+        # The canonical form of [record, arguments, request_id, [result, problems], occasion].
+        named = self._named.copy()
+        try:
+            named.update(
+                b"".join(
+                    (
+                        b",",
+                        canonical_part(arguments),
+                        b",null,[" if request_id is None else b",%b,[" % canonical_part(request_id),
+                        canonical_part(result),
+                        b",%b]," % canonical_part(problems) if problems else b",[]],",
+                        b"null]" if occasion is None else canonical_part(occasion) + b"]",
+                    )
+                )
+            )
+        except NotWritten:
+            whole: JSON = [self._record, arguments, request_id, [result, problems or []], occasion]
+            named = hashlib.sha256(canonical_bytes(whole))
+        run = run_id(named.hexdigest())
+        digested = self._digested.copy()
+        digested.update(run.encode() + self._after)
+        record_digest: JSONObject = {"alg": "sha256", "value": digested.hexdigest()}
+        return {**self._record, "run_id": run, "integrity": {"record_digest": record_digest}}

@@ -19,10 +19,9 @@ from portbook.redaction.detectors import Cards, has_marked_token, is_card_number
 from portbook.redaction.known_values import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, KnownValues, has_views, views
 from portbook.redaction.marks import MARK, blank_of, hash_mark, is_mark
 from portbook.redaction.pointers import Places, below, places_of, problem_of, trigger_of
-from portbook.redaction.prefilter import Prefilter
+from portbook.redaction.prefilter import Prefilter, UnfoldedPrefilter
 from portbook.redaction.secret_names import SecretNames
 from portbook.redaction.secret_search import place_of
-from portbook.redaction.unfolded_prefilter import UnfoldedPrefilter
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.messages import shorten
 from portbook.wire.parsing import parse

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from portbook.scan.defined_texts import DefinedText
 from portbook.scan.directives import weigh, weigh_directives
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
-from portbook.scan.respelled_text import respelled
+from portbook.scan.plain_text import respelled
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["find_encoded"]

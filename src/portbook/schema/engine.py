@@ -19,6 +19,7 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
 from portbook.schema.dialects import DIALECT, DRAFT_07, check_dialect
 from portbook.schema.messages import escape_pointer, tell, whole_pointer
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "BadSchema",
@@ -28,6 +29,14 @@ __all__ = [
     "compile_schema",
     "is_usable_pattern",
 ]
+
+# The keywords of which the meta-schema of 2020-12 asserts a format, also those that it keeps of older drafts;
+# but for references within a schema, and its own dialect, that certainly have theirs. Such a word among data
+# costs time only.
+_ASSERTED: Final = late_pattern(
+    rb'"(?:\$id|\$dynamicRef|\$recursiveRef|\$vocabulary|pattern|patternProperties)":'
+    rb'|"\$ref":(?!"#/\$defs/[\w.-]+")|"\$schema":(?!"https://json-schema\.org/draft/2020-12/schema#?")'
+)
 
 _Errors: TypeAlias = "Iterator[jsonschema_rs.ValidationError]"
 
@@ -161,12 +170,26 @@ def compile_schema(schema: Any, fingerprint: str, dialect: str = DIALECT) -> Val
 
     if findings := check_dialect(schema, dialect=dialect):
         raise BadSchema(tuple(findings))
-    meta = _meta(dialect)
-    if not meta.is_valid(schema):
-        raise BadSchema(tuple(sorted({_finding(error) for error in meta.iter_errors(schema)})))
+    if not _matches_plainly(schema, dialect):
+        meta = _meta(dialect)
+        if not meta.is_valid(schema):
+            raise BadSchema(tuple(sorted({_finding(error) for error in meta.iter_errors(schema)})))
     if findings := examine(schema, dialect):
         raise BadSchema(tuple(sorted(findings)))
     return compile_official(schema, fingerprint, dialect)
+
+
+def _matches_plainly(schema: Any, dialect: str) -> bool:
+    """Return whether a schema matches its meta-schema, and has nothing of which that asserts a format.
+
+    The library has compiled that meta-schema for itself, without formats. Ours, with formats, takes a
+    megabyte, and longer to compile than most schemas.
+    """
+    try:
+        is_asserted = dialect != DIALECT or _ASSERTED.search(json_bytes(schema)) is not None
+        return not is_asserted and jsonschema_rs.meta.is_valid(schema)
+    except ValueError:  # the findings tell what is wrong
+        return False
 
 
 def compile_official(schema: Any, fingerprint: str, dialect: str = DIALECT) -> Validator:
@@ -236,7 +259,7 @@ def _finding(error: jsonschema_rs.ValidationError) -> Finding:
 
 def _findings_of_own(errors: _Errors, payload: Any) -> set[Finding]:
     """Return the findings with complete pointers, also where a name in them is empty."""
-    from portbook.schema.locate import may_be_elsewhere, places_of  # late: only for files of one's own
+    from portbook.schema.messages import may_be_elsewhere, places_of  # late: only for files of one's own
 
     is_exact = not may_be_elsewhere(json_bytes(payload))
     findings: set[Finding] = set()

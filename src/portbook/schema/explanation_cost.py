@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Final, cast
 
-from portbook.schema.cycles import components
+from portbook.schema.evaluation_cost import components
 from portbook.schema.references import Document, Path
 from portbook.text.named_tuple import NamedTuple
 

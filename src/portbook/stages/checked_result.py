@@ -9,17 +9,28 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.canonical import NotJSON, json_bytes, rewritten_bytes, without_nan
+from portbook.clock import Clock
+from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Failed, Finding, Reason, Refused
-from portbook.model import JSON, Kind
+from portbook.model import JSON, NO_WISH, JSONObject, Kind
+from portbook.provenance.occasion import Occasion
 from portbook.redaction import Redactor
+from portbook.schema.cache import LateValidator
 from portbook.schema.engine import Validator, compile_official
-from portbook.schema.late_validator import LateValidator
 from portbook.stages.ports import LARGE_BYTES
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 from portbook.wire.parsing import parse
 
-__all__ = ["bytes_of", "checked_relay", "is_suspect", "redacted", "require_finite"]
+__all__ = [
+    "bytes_of",
+    "checked_relay",
+    "enclosed",
+    "is_suspect",
+    "may_be_enclosed",
+    "redacted",
+    "require_finite",
+]
 
 # Searches a megabyte in a tenth of the time that Python takes.
 _HAS_NULL: Final = LateValidator(lambda: compile_official({"pattern": "null"}, ""))
@@ -137,3 +148,38 @@ def _document(text: str) -> JSON:
         return parse(text.encode())
     except Refused:
         return text
+
+
+# The envelope around a result, if the caller or the operator wants one. Pure but for the clock.
+
+# A deterministic envelope says nothing of when it was made.
+_UNTOLD: Final = Occasion()
+
+
+def may_be_enclosed(state: CallState) -> bool:
+    """Return whether the result may have to be put into an envelope; a no is always right."""
+    wish = state.call.wish
+    return (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default
+
+
+def enclosed(state: CallState, outcome: JSON | Failed, clock: Clock) -> JSONObject | None:
+    """Return the envelope of an outcome, if the caller or the operator wants one."""
+    call, rules = state.call, state.rules
+    controls = rules.enclosing.controls_of(call.wish)
+    if controls is None or not controls.is_wanted or state.tool is None or state.decision is None:
+        return None
+    occasion = _UNTOLD
+    if not controls.deterministic:
+        took_ms = round((clock.tick() - state.started) * 1000, 3)
+        occasion = Occasion(state.identity.request, clock.now(), took_ms)
+    policy = rules.policy
+    known = KnownRun(
+        state.tool,
+        call.arguments,
+        policy.digest,
+        state.decision.rule,
+        policy.digest_of_rule,
+        occasion,
+        state.is_redacted,
+    )
+    return rules.enclosing.enclose(outcome, controls, call.wish, known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from portbook.audit.record_form import RecordLines
 from portbook.model import Start
 from portbook.tools.catalog import Tool
 
@@ -120,8 +121,8 @@ class Sink(Protocol):
         """
         ...
 
-    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
-        """Write both views of each record, as JSON; return why some could not be written, by their place.
+    def write_all(self, records: Sequence[RecordLines]) -> Mapping[int, OSError]:
+        """Write both lines of each record; return why some could not be written, by their place.
 
         After this returns, a kill of the process does not lose the others.
         """

@@ -8,11 +8,23 @@ from portbook.audit.basis import Bases
 from portbook.audit.record_form import RecordForms
 from portbook.model import NOBODY, JSONObject, Run, Start, read_only
 from portbook.policy import Action, Decision, Policy, ToolPolicy
-from portbook.stages.deadline import timeout_ms_of
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
 
-__all__ = ["PreparedTool"]
+__all__ = ["PreparedTool", "timeout_ms_of"]
+
+# How long a call may run.; an executor keeps the deadline.
+
+
+def timeout_ms_of(tool: Tool, policy: Policy, default_ms: int) -> int:
+    """Return the time that `tool` may take, in milliseconds.
+
+    1. The tool's own timeout; without one, the default of the settings.
+    2. Never more than policy allows (`max_execution_timeout_ms`).
+    """
+    timeout_ms = tool.spec.timeout_ms or default_ms
+    longest = policy.limits.max_execution_timeout_ms
+    return timeout_ms if longest is None else min(timeout_ms, longest)
 
 
 @read_only
@@ -44,11 +56,19 @@ class PreparedTool:
 
     @classmethod
     def of(
-        cls, tool: Tool, policy: Policy, default_ms: int, start: Start, *, is_watched: bool = False
+        cls,
+        tool: Tool,
+        policy: Policy,
+        default_ms: int,
+        start: Start,
+        *,
+        is_watched: bool = False,
+        has_more: bool = False,
     ) -> PreparedTool:
         """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own.
 
-        Calls are `is_watched` where they are counted, or their arguments recorded.
+        Calls are `is_watched` where they are counted, or their arguments recorded. A record `has_more` than
+        its form where it has arguments or digests.
         """
         spec, own = tool.spec, ToolPolicy.of(policy, tool.spec)
         timeout_ms = timeout_ms_of(tool, policy, default_ms)
@@ -64,6 +84,6 @@ class PreparedTool:
             Run(timeout_ms, NOBODY) if is_plain else None,
             own.constant is not None and own.constant.action is Action.ALLOW and not is_watched,
             tool.input.accepts,
-            None if own.constant is None else RecordForms(),
+            None if own.constant is None else RecordForms(has_more=has_more),
             Bases(tool, policy),
         )

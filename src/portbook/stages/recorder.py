@@ -16,10 +16,20 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import floor, inf
 from typing import Any, Final, cast
 
 from portbook.audit.basis import Bases
-from portbook.audit.record_form import NO_ROUTE, RecordEnd, RecordForm, record_form, shown_json
+from portbook.audit.record_form import (
+    BEFORE_MEMBERS,
+    NO_ROUTE,
+    RecordEnd,
+    RecordForm,
+    RecordLines,
+    record_form,
+    shown_json,
+    whole_views,
+)
 from portbook.clock import Clock
 from portbook.errors import Ending, Failed, Refused
 from portbook.model import NO_CONTEXT, Call, Done, IdBytes, JSONObject, Outcome
@@ -29,7 +39,11 @@ from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
 from portbook.stages.state import CallState, Trail
 
-__all__ = ["Recorder", "both_views", "intent_view", "without_secrets"]
+__all__ = ["Recorder", "both_views", "intent_view", "record_lines", "without_secrets"]
+
+# The records of this many seconds have the same time: reading the clock and writing it takes longer than that
+# of a call whose time is known.
+_MOMENT_S: Final = 0.001
 
 # More than an answer has, and still a bound on what one call can write.
 _MAX_VIOLATIONS: Final = 100
@@ -40,14 +54,18 @@ class Recorder:
 
     def __init__(self, sink: Sink, clock: Clock, warn: Callable[[str], None], *, deterministic: bool) -> None:
         self._sink = sink
-        self._now, self._tick = clock.now, clock.tick
+        self._now = clock.now
+        self.tick = clock.tick
+        """Returns the seconds of the clock that calls end by."""
         self._warn = warn
         self._deterministic = deterministic
         self._failure = AuditFailure(warn)
         self._states: list[CallState] = []
-        self._views: list[tuple[bytes, bytes]] = []
+        self._lines: list[RecordLines] = []
         """The records that are held, and the calls that they are of."""
         self._is_holding = False
+        self._ts, self._until = b"", -inf
+        """The time that records have, and until which tick of the clock."""
         self.has_looked = False
         """Whether records could be written when this block began: one look serves all of its calls."""
 
@@ -104,9 +122,10 @@ class Recorder:
         arguments = state.shown() if state.rules.records_arguments else None
         key = state.rules.audit_key
         keyed = b"" if key is None else key.members(state.call, state.ids[0])
-        ts = self._now().encode()
+        # The record has this time, too, or a later one.
+        self._ts, self._until = self._now().encode(), state.started + _MOMENT_S
         intent = intent_view(
-            noted, state.ids, state, self._deterministic, ts=ts, arguments=arguments, keyed=keyed
+            noted, state.ids, state, self._deterministic, ts=self._ts, arguments=arguments, keyed=keyed
         )
         try:
             self._sink.intend(intent)
@@ -116,36 +135,26 @@ class Recorder:
 
     def record(self, state: CallState, *, is_held: bool = False) -> None:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
-        state.duration_us = round((self._tick() - state.started) * 1_000_000)
-        call, outcome, arguments = state.call, state.outcome, None
+        ended = state.ended = self.tick()
+        duration_us = state.duration_us = floor((ended - state.started) * 1_000_000 + 0.5)
+        if ended >= self._until:
+            self._ts, self._until = self._now().encode(), ended + _MOMENT_S
+        call, outcome, forms = state.call, state.outcome, state.forms
         assert outcome is not None
-        key, keyed = state.rules.audit_key, b""
-        if key is not None:
-            keyed = key.members(call, state.ids[0], outcome)
-        if state.tool is None:
-            if state.operator_said is not None and call.arguments:  # what the operator decided on
-                arguments = state.shown()
-            if missing := state.exchange.missing_servers:
-                keyed += b',"missing_servers":%b' % shown_json([*missing])
-        elif state.rules.records_arguments:
-            arguments = state.shown()
-        if call.context is not NO_CONTEXT or state.tool is None or call.arrival.session or call.flaw:
-            redactor = state.in_force.rules.redactor
-            if redactor is not None:  # the sender's own strings
-                call = without_secrets(call, state, redactor)
-        views = both_views(
-            call,
-            outcome,
-            state.ids,
-            state,
-            self._now().encode(),
-            state.duration_us,
-            self._deterministic,
-            arguments,
-            keyed,
+        arguments, keyed = None, b""
+        if (
+            forms is None
+            or forms.has_more
+            or call.context is not NO_CONTEXT
+            or call.arrival.session is not None
+            or call.flaw is not None
+        ):
+            call, arguments, keyed = _noted(state, outcome)
+        lines = record_lines(
+            call, outcome, state.ids, state, self._ts, duration_us, self._deterministic, arguments, keyed
         )
         self._states.append(state)
-        self._views.append(views)
+        self._lines.append(lines)
         if state.bases is not None and state.bases.fresh:
             self._explain(state.bases)
         if not (is_held or self._is_holding):
@@ -166,9 +175,9 @@ class Recorder:
         self.has_looked = False
         if not self._states:
             return
-        states, self._states, views, self._views = self._states, [], self._views, []
+        states, self._states, lines, self._lines = self._states, [], self._lines, []
         try:
-            failed = self._sink.write_all(views)
+            failed = self._sink.write_all(lines)
         except Exception as error:  # noqa: BLE001 - a record that cannot be written is a failure like any
             failed = dict.fromkeys(range(len(states)), error)
         for place, error in failed.items():
@@ -176,6 +185,25 @@ class Recorder:
             assert state.outcome is not None
             state.outcome = self._failure.after_a_call(error, state.outcome, state.rules)
         self._failure.is_lasting = len(states) - 1 in failed
+
+
+def _noted(state: CallState, outcome: Outcome) -> tuple[Call, JSONObject | None, bytes]:
+    """Return a call as its record shows it, the arguments that it has, and further members."""
+    call, rules, arguments, keyed = state.call, state.rules, None, b""
+    if rules.audit_key is not None:
+        keyed = rules.audit_key.members(call, state.ids[0], outcome)
+    if state.tool is None:
+        if state.operator_said is not None and call.arguments:  # what the operator decided on
+            arguments = state.shown()
+        if missing := state.exchange.missing_servers:
+            keyed += b',"missing_servers":%b' % shown_json([*missing])
+    elif rules.records_arguments:
+        arguments = state.shown()
+    if call.context is not NO_CONTEXT or state.tool is None or call.arrival.session or call.flaw:
+        redactor = state.in_force.rules.redactor
+        if redactor is not None:  # the sender's own strings
+            call = without_secrets(call, state, redactor)
+    return call, arguments, keyed
 
 
 def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
@@ -217,31 +245,61 @@ def both_views(
 
     `keyed` is the member with the digests under the audit key, where there is one.
     """
+    return whole_views(
+        record_lines(call, outcome, ids, trail, ts, duration_us, deterministic, arguments, keyed)
+    )
+
+
+def record_lines(
+    call: Call,
+    outcome: Outcome,
+    ids: IdBytes,
+    trail: Trail,
+    ts: bytes,
+    duration_us: int,
+    deterministic: bool,
+    arguments: JSONObject | None,
+    keyed: bytes,
+) -> RecordLines:
+    """Return `both_views` as the lines that a sink writes."""
     forms, form = trail.forms, None
-    if forms is not None and call.arrival is forms.arrival and trail.caller is forms.caller:
-        is_alike = call.context is NO_CONTEXT and trail.approval is None and call.contract is forms.contract
-        form = forms.form if is_alike and call.method == forms.method else None
+    if (
+        forms is not None
+        and call.arrival is forms.arrival
+        and trail.caller is forms.caller
+        and call.context is NO_CONTEXT
+        and trail.approval is None
+        and call.contract is forms.contract
+        and call.method == forms.method
+    ):
+        form = forms.form
     if form is None:
         form = _form_of(call, trail, deterministic)
+    size, sent, end = 0, call.input_bytes, form.succeeded
     if type(outcome) is Done:
-        size = _DECIMALS[len(outcome.body)]
-        end = form.succeeded
+        size = len(outcome.body)
         if trail.is_redacted or arguments is not None or keyed:
             shown = _member_of(arguments) + keyed
             end = form.ended(b"ok", b"200", b"null", b"", _bool(trail.is_redacted), shown)
     else:
-        size = b"0"
         shown = _member_of(arguments) + keyed
         end = _failed(form, cast("Refused | Failed", outcome), trail, shown)
     request, trace, span = ids
     if call.trace is not None:
         trace = _in_quotes(trace)
-    took = _DECIMALS[duration_us // 1000] + _THOUSANDTHS[duration_us % 1000]
-    sent = _DECIMALS[call.input_bytes]
-    (a, b, c, d, e, f, g, h), (i, j, k, m, n, o, p) = end
+    ms = max(0, duration_us) // 1000  # a clock of a test may go back
+    took = (_DECIMALS[ms] if ms < _FEW else b"%d" % ms) + _THOUSANDTHS[duration_us % 1000]
+    got = _DECIMALS[size] if size < _FEW else b"%d" % size
+    given = _DECIMALS[sent] if sent < _FEW else b"%d" % sent
+    last, envelope, execution = form.stamped
+    if last is not ts:
+        a, b, i, j = form.around_time
+        envelope, execution = a + ts + b, i + ts + j
+        form.stamped = ts, envelope, execution  # at once: threads of tests share forms
+    (c, d, e, f, g, h), (k, m, n, o, p) = end
     return (
-        b"".join((a, ts, b, request, c, trace, d, span, e, took, f, sent, g, size, h)),
-        b"".join((i, ts, j, trace, k, request, m, took, n, sent, o, size, p)),
+        (envelope, request, c, trace, d, span, e, took, f, given, g, got, h),
+        [b"", b"", BEFORE_MEMBERS, execution, trace, k, request, m, took, n, given, o, got, p],
     )
 
 
@@ -249,7 +307,7 @@ def _failed(form: RecordForm, ending: Refused | Failed, trail: Trail, shown: byt
     if ending.difference is not None:
         shown = b',"difference":%b%b' % (shown_json(ending.difference), shown)
     error_class = b'"error_class":"%b",' % ending.reason.value.encode()
-    code, error = _DECIMALS[ending.row.http], shown_json(_error(ending))
+    code, error = b"%d" % ending.row.http, shown_json(_error(ending))
     return form.ended(b"error", code, error, error_class, _bool(trail.is_redacted), shown)
 
 
@@ -272,20 +330,12 @@ def intent_view(
     if call.trace is not None:
         trace = _in_quotes(trace)
     form = _form_of(call, trail, deterministic)
-    return form.intent % (ts, trace, request, _DECIMALS[call.input_bytes], _member_of(arguments) + keyed)
+    return form.intent % (ts, trace, request, b"%d" % call.input_bytes, _member_of(arguments) + keyed)
 
 
-class _Decimals(dict[int, bytes]):
-    """Numbers as JSON. Writing one takes ten times as long as finding it; the first thousand are kept."""
-
-    def __missing__(self, number: int) -> bytes:
-        written = b"%d" % number
-        if number < 1000:
-            self[number] = written
-        return written
-
-
-_DECIMALS: Final = _Decimals()
+# Small numbers as JSON: writing one takes ten times as long as finding it.
+_FEW: Final = 1000
+_DECIMALS: Final = tuple(b"%d" % number for number in range(_FEW))
 
 # Thousandths as they follow a number: `.5`, `.001`, and `.0` for none. Durations have them all.
 _THOUSANDTHS: Final = (b".0", *((b".%03d" % number).rstrip(b"0") for number in range(1, 1000)))

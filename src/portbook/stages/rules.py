@@ -52,7 +52,10 @@ class Rules:
     def prepare(self, tool: Tool, start: Start) -> PreparedTool:
         """Return the row of a tool, made now; `start` runs it."""
         is_watched = self.rates.per_minute is not None or self.records_arguments
-        row = PreparedTool.of(tool, self.policy, self.timeout_ms, start, is_watched=is_watched)
+        has_more = self.records_arguments or self.audit_key is not None
+        row = PreparedTool.of(
+            tool, self.policy, self.timeout_ms, start, is_watched=is_watched, has_more=has_more
+        )
         self.prepared[tool.spec.kind][tool.spec.name] = row
         return row
 

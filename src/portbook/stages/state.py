@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from portbook.audit.basis import Bases
 from portbook.audit.record_form import RecordForms
 from portbook.dialects.exchange import Exchange
-from portbook.model import JSON, Answer, ApiAnswer, Caller, Completed, IdBytes, Identity, JSONObject, Outcome
+from portbook.model import (
+    JSON,
+    Answer,
+    ApiAnswer,
+    Call,
+    Caller,
+    Completed,
+    IdBytes,
+    Identity,
+    JSONObject,
+    Outcome,
+)
 from portbook.policy import Decision
 from portbook.redaction import Redactor
-from portbook.stages.rules import InForce
+from portbook.stages.rules import InForce, Rules
+from portbook.text.named_tuple import new_tuple
 from portbook.tools.catalog import Tool
 
 __all__ = ["CallState", "Trail"]
@@ -40,44 +52,48 @@ class Trail:
 
 
 class CallState(Trail):
-    """A call, the rules that it began with, its ids, and what has happened to it so far (`Trail`)."""
+    """A call, the rules that it began with, its ids, and what has happened to it so far (`Trail`).
+
+    The pipeline fills it where a call begins: a constructor would take twice as long.
+    """
 
     __slots__ = (
-        "_identity",
-        "_shown",
         "answer",
         "call",
         "duration_us",
+        "ended",
         "exchange",
         "ids",
         "in_force",
+        "known_identity",
+        "known_shown",
         "links",
         "outcome",
         "rules",
     )
 
-    def __init__(self, exchange: Exchange, in_force: InForce, ids: IdBytes, started: float) -> None:
-        self.exchange = exchange
-        self.call = exchange.call
-        self.in_force = in_force
-        """The current rules, for their redactor: the call itself may have fetched a token to redact."""
-        self.rules = in_force.rules
-        """The rules that were in force when the call began; it keeps them to its end."""
-        self.ids = ids
-        self.started = started
-        self.answer: ApiAnswer | None = None
-        """What the API said beside the result, where the tool is an operation of one."""
-        self.links: list[JSON] | None = None
-        """The links that the caller gets beside the result: those of the API, redacted."""
-        self.outcome: Outcome | None = None
-        """How the call ended; None until it has."""
-        self.duration_us = 0
-        self._identity: Identity | None = None
-        self._shown: tuple[Redactor, JSONObject] | None = None
-        self.caller = self.tool = self.decision = self.approval = self.operator_said = self.forms = (
-            self.bases
-        ) = None
-        self.is_redacted = self.has_begun = False
+    exchange: Exchange
+    call: Call
+    in_force: InForce
+    """The current rules, for their redactor: the call itself may have fetched a token to redact."""
+    rules: Rules
+    """The rules that were in force when the call began; it keeps them to its end."""
+    ids: IdBytes
+    answer: ApiAnswer | None
+    """What the API said beside the result, where the tool is an operation of one."""
+    links: list[JSON] | None
+    """The links that the caller gets beside the result: those of the API, redacted."""
+    outcome: Outcome | None
+    """How the call ended; None until it has."""
+    ended: float
+    """When it ended, in ticks of the clock; set with its record."""
+    duration_us: int
+    known_identity: Identity | None
+    """What `identity` has returned."""
+    known_shown: tuple[Redactor, JSONObject] | None
+    """What `shown` has returned, and the redactor that was in force then."""
+
+    __init__: Any = object.__init__
 
     @property
     def redactor(self) -> Redactor | None:
@@ -87,15 +103,16 @@ class CallState(Trail):
     @property
     def identity(self) -> Identity:
         """Return the ids of the call, for those who show them."""
-        if self._identity is None:
-            self._identity = Identity.read(self.ids)
-        return self._identity
+        if self.known_identity is None:
+            self.known_identity = Identity.read(self.ids)
+        return self.known_identity
 
     def completed(self) -> Completed:
         """Return how the call ended, for those who answer it."""
         assert self.outcome is not None
-        return Completed(
-            self.outcome, self.identity, self.duration_us / 1000, self.is_redacted, self.approval, self.links
+        took_ms, links = self.duration_us / 1000, self.links
+        return new_tuple(
+            Completed, (self.outcome, self.identity, took_ms, self.is_redacted, self.approval, links)
         )
 
     def reply(self) -> Answer:
@@ -107,9 +124,9 @@ class CallState(Trail):
         redactor, arguments = self.redactor, self.call.arguments
         if redactor is None:
             return arguments
-        if self._shown is None or self._shown[0] is not redactor:
-            self._shown = redactor, cast("JSONObject", redactor.redact(arguments)[0])
-        return self._shown[1]
+        if self.known_shown is None or self.known_shown[0] is not redactor:
+            self.known_shown = redactor, cast("JSONObject", redactor.redact(arguments)[0])
+        return self.known_shown[1]
 
     def hear(self, answer: ApiAnswer) -> None:
         """Keep what an API said beside the result."""

@@ -7,12 +7,13 @@ names the state that it expects.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from portbook.access.approval_ticket import State, Ticket
 from portbook.canonical import json_bytes
 from portbook.stores.connection_types import Connection
+from portbook.stores.pruned_rows import prune_rows
 
 __all__ = [
     "count_pending",
@@ -34,22 +35,25 @@ _COLUMNS: Final = Ticket._fields
 _LIST: Final = ", ".join(_COLUMNS)
 _FIND: Final = f"SELECT {_LIST} FROM ticket WHERE id = ?"  # noqa: S608 - constant names
 _INSERT: Final = f"INSERT INTO ticket ({_LIST}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - as above
-_NEWEST: Final = f"SELECT {_LIST} FROM ticket WHERE state IN ({{}}) ORDER BY asked_at DESC, rowid DESC"  # noqa: S608 - as above
+_PAGE_AFTER: Final = (
+    f"SELECT {_LIST}, rowid FROM ticket WHERE state IN ({{}}) AND (asked_at, rowid) < (?, ?) "  # noqa: S608 - as above
+    "ORDER BY asked_at DESC, rowid DESC LIMIT ?"
+)
 _LAST_APPROVED: Final = (
     f"SELECT {_LIST} FROM (SELECT *, row_number() OVER "  # noqa: S608 - as above
     "(PARTITION BY tool, caller ORDER BY decided_at DESC) AS nth FROM ticket WHERE caller IN ({}) "
     "AND tool IN ({}) AND state IN ('approved', 'running', 'done', 'failed')) AS approved WHERE nth = 1"
 )
 
-_PRUNE: Final = (
-    "DELETE FROM ticket WHERE rowid IN "
-    "(SELECT rowid FROM ticket WHERE state IN ({}) AND expires_at < ? AND asked_at < ? LIMIT ?)"
-)
-
 # Before the time of every clock: clocks differ, and what is expired by one must be so by all.
 _LONG_AGO: Final = "1970-01-01T00:00:00.000Z"
 
-# The most rows that are deleted at once, so that other writers do not wait long.
+# How many tickets are read at once: most lists are shorter, and a database sends all rows of a statement.
+_PAGE: Final = 100
+# After every ticket, in the order of their times and rows.
+_START: Final = ("9999", 0)
+
+# Few: it is done by a call that asks for an approval.
 _PRUNED_AT_ONCE: Final = 100
 
 
@@ -59,15 +63,17 @@ def find(connection: Connection, approval_id: str) -> Ticket | None:
     return None if row is None else _ticket(row)
 
 
-def newest(connection: Connection, states: Iterable[State]) -> Generator[Ticket]:
-    """Yield the tickets stored with one of `states`, newest first; close it after use."""
-    wanted = tuple(states)
-    cursor = connection.execute(_NEWEST.format(_places(wanted)), wanted)
-    try:
-        for row in cursor:
-            yield _ticket(row)
-    finally:
-        cursor.close()  # an open reader would keep seeing the old state
+def newest(connection: Connection, states: Iterable[State]) -> Iterator[Ticket]:
+    """Yield the tickets stored with one of `states`, newest first, as they are read: a page at a time."""
+    wanted, after = tuple(states), _START
+    while True:
+        found = connection.execute(_PAGE_AFTER.format(_places(wanted)), (*wanted, *after, _PAGE))
+        page = list(found)
+        for row in page:
+            yield _ticket(row[:-1])
+        if len(page) < _PAGE:
+            return
+        after = (page[-1][_COLUMNS.index("asked_at")], page[-1][-1])
 
 
 def twin(connection: Connection, ticket: Ticket) -> str | None:
@@ -164,10 +170,8 @@ def expire_open(connection: Connection) -> None:
 def prune(connection: Connection, *, undecided_before: str, before: str) -> None:
     """Delete some of the tickets that expired before these times: undecided ones, and all."""
     for states, limit in (((State.PENDING,), undecided_before), (_WRITTEN, before)):
-        connection.execute(
-            _PRUNE.format(_places(states)),
-            (*states, limit, limit, _PRUNED_AT_ONCE),
-        )
+        old = f"state IN ({_places(states)}) AND expires_at < ? AND asked_at < ?"
+        prune_rows(connection, "ticket", "rowid", old, (*states, limit, limit), limit=_PRUNED_AT_ONCE)
 
 
 # A deleted ticket is refused like one that never existed, so pruning cannot let a call run twice.

@@ -7,7 +7,6 @@ they hold for any number of concurrent calls and processes.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import threading
 from collections.abc import Callable, Collection
@@ -31,7 +30,7 @@ from portbook.access.approval_ticket import (
 from portbook.clock import Clock, later, until
 from portbook.errors import Reason, Refused
 from portbook.stores import approval_rows as rows
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_types import Connection, database_timestamp
 from portbook.stores.errors import StoreError, UnknownOutcome
 from portbook.stores.wait_for_change import POLL_S, StoreWatch
 
@@ -116,7 +115,7 @@ class ApprovalStore:
         deadline = loop.time() + (self._wait_s if wait_ms is None else wait_ms / 1000)
         while True:
             version = self._store.version()  # read before the ticket, so that no change is missed
-            ticket, now = await self._fetched(approval_id), self._clock.now()
+            ticket, now = await self._fetched(approval_id)
             refusal = refuse(ticket, ask, bound, now, approval_id)
             if refusal is None:
                 return await self._redeem(approval_id, ask, bound)
@@ -164,11 +163,12 @@ class ApprovalStore:
         self._leave(approval_id, self._giving_back(approval_id))
 
     def _finishing(self, approval_id: str, state: State) -> Callable[[Connection], None]:
-        owner, now = self._runs.pop(approval_id, ""), self._clock.now()
+        owner = self._runs.pop(approval_id, "")
+        ended_at = None if self._store.spans_machines else self._clock.now()
 
         def write(connection: Connection) -> None:
             self._require_kept(connection, owner)
-            rows.finish(connection, approval_id, owner, state, now)
+            rows.finish(connection, approval_id, owner, state, ended_at or database_timestamp(connection))
 
         return write
 
@@ -194,32 +194,36 @@ class ApprovalStore:
             self._warn(f"approval {approval_id} stays marked as running: {error}")
 
     async def _ask(self, ask: Ask, bound: str) -> str:
-        now = self._clock.now()
-        ticket = Ticket(
-            id=self._draw_id(),
-            state=State.PENDING,
-            binding=bound,
-            tool=ask.tool,
-            shown=ask.shown,
-            tool_digest=ask.tool_digest,
-            policy_digest=ask.policy_digest,
-            caller=ask.caller,
-            session=ask.session,
-            rule=ask.rule,
-            place=ask.place,
-            asked_at=now,
-            expires_at=later(now, self._expires_s),
-        )
+        approval_id = self._draw_id()
+
+        def write(connection: Connection) -> str:
+            now = self._now(connection)
+            ticket = Ticket(
+                id=approval_id,
+                state=State.PENDING,
+                binding=bound,
+                tool=ask.tool,
+                shown=ask.shown,
+                tool_digest=ask.tool_digest,
+                policy_digest=ask.policy_digest,
+                caller=ask.caller,
+                session=ask.session,
+                rule=ask.rule,
+                place=ask.place,
+                asked_at=now,
+                expires_at=later(now, self._expires_s),
+            )
+            return _file(connection, ticket)
+
         # Locked, so that two processes that are asked for the same make one ticket.
-        job = self._store.submit(lambda connection: _file(connection, ticket), lock=f"caller {ask.caller}")
-        return await asyncio.wrap_future(job)
+        return await asyncio.wrap_future(self._store.submit(write, lock=f"caller {ask.caller}"))
 
     async def _redeem(self, approval_id: str, ask: Ask, bound: str) -> str:
-        since, now = self._owner.hold(), self._clock.now()
+        since = self._owner.hold()
         claims: list[str] = []
 
         def write(connection: Connection) -> str:
-            owner = self._owner.claim(connection)
+            owner, now = self._owner.claim(connection), self._now(connection)
             claims.append(owner)
             while not rows.start(connection, approval_id, owner, bound, ask.caller, now):
                 refusal = refuse(rows.find(connection, approval_id), ask, bound, now, approval_id)
@@ -269,12 +273,12 @@ class ApprovalStore:
 
         Raises `StoreError` where the store cannot be read.
         """
-        now = self._clock.now()
 
         def collect(connection: Connection) -> list[Ticket]:
-            with contextlib.closing(rows.newest(connection, _written_as(state))) as written:
-                current = (self._seen(ticket, now, connection) for ticket in written)
-                return [*islice((one for one in current if state in (None, one.state)), limit)]
+            now = self._now(connection)
+            written = rows.newest(connection, _written_as(state))
+            current = (self._seen(ticket, now, connection) for ticket in written)
+            return [*islice((one for one in current if state in (None, one.state)), limit)]
 
         return self._store.read(collect, [])
 
@@ -283,8 +287,14 @@ class ApprovalStore:
 
         Raises `StoreError` where the store cannot be read.
         """
-        now = self._clock.now()
-        return self._store.read(lambda connection: rows.count_pending(connection, now), 0)
+        return self._store.read(lambda connection: rows.count_pending(connection, self._now(connection)), 0)
+
+    def now(self) -> str:
+        """Return the time that the times of tickets are compared with.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+        return self._store.read(self._now, self._clock.now())
 
     def last_approved(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], Ticket]:
         """Return the ticket that was approved last, for each pair of a tool and a caller that has one.
@@ -300,7 +310,7 @@ class ApprovalStore:
 
         Raises `StoreError` where the store cannot be read.
         """
-        return self._store.read(self._finding(approval_id), None)
+        return self._store.read(lambda connection: self._find(connection, approval_id)[0], None)
 
     async def decide(self, approval_id: str, decision: str, *, by: str, reason: str | None = None) -> Ticket:
         """Approve or deny a ticket, and return it. An approval that has not been used can still be denied.
@@ -308,11 +318,11 @@ class ApprovalStore:
         Raises `Undecidable` where the ticket does not exist or can no longer be decided, `StoreError` where
         the decision cannot be written, `KeyError` where `decision` is not a decision.
         """
-        now = self._clock.now()
-        if await self._fetched(approval_id) is None:  # needs no write, and creates no file
+        if (await self._fetched(approval_id))[0] is None:  # needs no write, and creates no file
             raise Undecidable(None)
 
         def write(connection: Connection) -> Ticket:
+            now = self._now(connection)
             while True:  # until no other process has changed it in between
                 ticket = rows.find(connection, approval_id)
                 current = ticket and self._seen(ticket, now, connection)
@@ -329,17 +339,19 @@ class ApprovalStore:
 
     # -- both
 
-    async def _fetched(self, approval_id: str) -> Ticket | None:
-        return await self._store.fetch(self._finding(approval_id), None)
+    def _now(self, connection: Connection) -> str:
+        """Return the time by which approvals expire: that of the store where machines share it."""
+        return database_timestamp(connection) if self._store.spans_machines else self._clock.now()
 
-    def _finding(self, approval_id: str) -> Callable[[Connection], Ticket | None]:
-        """Return the query for one ticket as it is now."""
+    async def _fetched(self, approval_id: str) -> tuple[Ticket | None, str]:
+        """Return a ticket as it is, and the time of that."""
+        absent = (None, self._clock.now())
+        return await self._store.fetch(lambda connection: self._find(connection, approval_id), absent)
 
-        def find(connection: Connection) -> Ticket | None:
-            ticket = rows.find(connection, approval_id) if is_id(approval_id) else None
-            return ticket and self._seen(ticket, self._clock.now(), connection)
-
-        return find
+    def _find(self, connection: Connection, approval_id: str) -> tuple[Ticket | None, str]:
+        now = self._now(connection)
+        ticket = rows.find(connection, approval_id) if is_id(approval_id) else None
+        return ticket and self._seen(ticket, now, connection), now
 
     def _seen(self, ticket: Ticket, now: str, connection: Connection) -> Ticket:
         is_gone = ticket.state is State.RUNNING and not self._owner.lives(ticket.owner, connection)

@@ -9,8 +9,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from portbook.access.caller_names import problem_of_caller_name
-from portbook.access.callers import AllowedKey, digest_of_key
+from portbook.access.callers import AllowedKey, digest_of_key, problem_of_caller_name
 from portbook.clock import Clock
 from portbook.globs import problem_of
 from portbook.stores.connection_types import Connection

@@ -24,7 +24,7 @@ class Segment(NamedTuple):
     """The records of one writer from `first` to `last`."""
 
     log: str
-    """The folder of the records."""
+    """The folder of the records, after the name of its machine where machines share the store."""
     stream: str
     file: str
     first: int
@@ -77,7 +77,6 @@ _WAITING: Final = (
 )
 _NEWEST: Final = f"SELECT {_CHECKPOINT} FROM audit_checkpoint ORDER BY number DESC LIMIT 1"  # noqa: S608 - as above
 _ALL: Final = f"SELECT {_CHECKPOINT} FROM audit_checkpoint ORDER BY number"  # noqa: S608 - as above
-_OF_WRITER: Final = "log = ? AND stream = ? AND file = ?"
 
 
 class CheckpointStore:
@@ -85,6 +84,11 @@ class CheckpointStore:
 
     def __init__(self, store: StorePort) -> None:
         self._store = store
+
+    @property
+    def spans_machines(self) -> bool:
+        """Return whether writers on several machines share the checkpoints."""
+        return self._store.spans_machines
 
     def cover(
         self, segments: Sequence[Segment], pruned: Sequence[PrunedFile], make: MakeCheckpoint
@@ -122,26 +126,27 @@ class CheckpointStore:
         nothing: list[CoveredRecords] = []
         return self._store.read(find, nothing)
 
-    def last_of(self, log: str) -> dict[tuple[str, str], int]:
-        """Return the last published record of each writer of a log, by its stream and file.
+    def last_published(self) -> dict[tuple[str, str], tuple[str, int]]:
+        """Return the log and the last published record of each writer, by its stream and file.
 
         Raises `StoreError` where the store cannot be read.
         """
 
-        def find(connection: Connection) -> dict[tuple[str, str], int]:
+        def find(connection: Connection) -> dict[tuple[str, str], tuple[str, int]]:
             found = connection.execute(
-                "SELECT stream, file, max(last) FROM audit_segment WHERE log = ? GROUP BY stream, file",
-                (log,),
+                "SELECT stream, file, log, max(last) FROM audit_segment GROUP BY log, stream, file "
+                "ORDER BY max(last)"
             )
-            return {(str(stream), str(file)): int(last) for stream, file, last in found}
+            return {(str(stream), str(file)): (str(log), int(last)) for stream, file, log, last in found}
 
-        nothing: dict[tuple[str, str], int] = {}
+        nothing: dict[tuple[str, str], tuple[str, int]] = {}
         return self._store.read(find, nothing)
 
 
 def _publish(connection: Connection, segment: Segment) -> None:
     last = connection.execute(
-        f"SELECT last FROM audit_segment WHERE {_OF_WRITER} ORDER BY first DESC LIMIT 1",  # noqa: S608 - as above
+        "SELECT last FROM audit_segment WHERE log = ? AND stream = ? AND file = ? "
+        "ORDER BY first DESC LIMIT 1",
         (segment.log, segment.stream, segment.file),
     ).get
     if segment.first == (last or 0) + 1:
@@ -154,9 +159,9 @@ def _publish(connection: Connection, segment: Segment) -> None:
 def _covered(connection: Connection, pruned: Iterable[PrunedFile], make: MakeCheckpoint) -> bool:
     waiting = [Segment(*row) for row in connection.execute(_WAITING)]
     for file in pruned:
+        # Under any name of the folder: the machine may have been renamed since.
         connection.execute(
-            f"UPDATE audit_segment SET is_pruned = 1 WHERE {_OF_WRITER}",  # noqa: S608 - constant names
-            tuple(file),
+            "UPDATE audit_segment SET is_pruned = 1 WHERE stream = ? AND file = ?", (file.stream, file.file)
         )
     row = connection.execute(_NEWEST).fetchone()
     newest = None if row is None else CheckpointRow(*row)

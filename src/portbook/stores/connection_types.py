@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
-__all__ = ["MEMORY", "Connection", "Cursor", "FileConnection"]
+__all__ = [
+    "MEMORY",
+    "Connection",
+    "Cursor",
+    "FileConnection",
+    "database_time",
+    "database_timestamp",
+]
 
 # The path of a store without a file, which ends with its process.
 MEMORY: Final = ":memory:"
@@ -65,3 +73,19 @@ class FileConnection(Connection, Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None, /
     ) -> bool | None: ...
+
+
+# The clock of the database: the only one that all processes of a store share.
+
+_NOW: Final = "SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)"
+
+
+def database_time(connection: Connection) -> int:
+    """Return the time of the database, in microseconds since 1970."""
+    return int(connection.execute(_NOW).get)
+
+
+def database_timestamp(connection: Connection) -> str:
+    """Return the time of the database in the form of `Clock.now`."""
+    then = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=database_time(connection))
+    return then.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

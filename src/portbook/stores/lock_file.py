@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import re
+import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,12 +21,32 @@ from typing import Final
 from portbook.errors import Refused
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
-from portbook.stores.atomic_file import write_atomically
 from portbook.stores.errors import BadLock
 from portbook.wire.parsing import parse
 from portbook.wire.source_positions import locate
 
-__all__ = ["LOCK_NAME", "LockFile", "LockSection", "change_section"]
+__all__ = ["LOCK_NAME", "LockFile", "LockSection", "change_section", "write_atomically"]
+
+# Writes a file as a whole: a reader sees the old one or the new one.
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace the file at `path`, or create it.
+
+    Raises `OSError` where it cannot be written.
+    """
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            os.fchmod(descriptor, 0o644)
+            file.flush()
+            os.fsync(descriptor)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
 
 LOCK_NAME: Final = "portbook.lock"
 

@@ -8,13 +8,14 @@ So a reader that has seen a number never finds a smaller one afterwards.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from portbook.clock import Clock, later
 from portbook.stores.connection_types import Connection
+from portbook.stores.pruned_rows import prune_all
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -128,21 +129,13 @@ class Mailbox:
         Raises `StoreError` where that cannot be written.
         """
         now = self._clock.now()
-
-        def write(connection: Connection) -> None:
-            for among, keep_s in (("IN", _KEEP_S), ("NOT IN", _KEEP_CONTROL_S)):
-                which = f"kind {among} ('{CHANGE}', '{NOTICE}')"
-                connection.execute(f"DELETE FROM mail WHERE {which} AND made_at < ?", (later(now, -keep_s),))  # noqa: S608 - constants
-                connection.execute(
-                    f"DELETE FROM mail WHERE {which} AND sequence <= (SELECT max(sequence) FROM ("  # noqa: S608 - constants
-                    "SELECT sequence, row_number() OVER newest AS place, "
-                    "sum(length(body)) OVER newest AS size "
-                    f"FROM mail WHERE {which} WINDOW newest AS (ORDER BY sequence DESC)"
-                    ") AS weighed WHERE place > ? OR size > ?)",
-                    (_MAX_KEPT, _MAX_CHARACTERS),
-                )
-
-        await asyncio.wrap_future(self._store.submit(write))
+        for among, keep_s in (("IN", _KEEP_S), ("NOT IN", _KEEP_CONTROL_S)):
+            which = f"kind {among} ('{CHANGE}', '{NOTICE}')"
+            await prune_all(
+                self._store, "mail", "sequence", f"{which} AND made_at < ?", (later(now, -keep_s),)
+            )
+            too_much = await self._store.fetch(partial(_beyond_limits, which), 0)
+            await prune_all(self._store, "mail", "sequence", f"{which} AND sequence <= ?", (too_much,))
 
 
 def put_mail(connection: Connection, now: str, drafts: Sequence[DraftMail]) -> int:
@@ -163,6 +156,19 @@ def put_mail(connection: Connection, now: str, drafts: Sequence[DraftMail]) -> i
             (number, draft.node, draft.kind, draft.session, draft.body, now),
         )
     return first
+
+
+def _beyond_limits(which: str, connection: Connection) -> int:
+    """Return the number of the newest message beyond the limits, of those that a condition selects."""
+    return int(
+        connection.execute(
+            "SELECT coalesce(max(sequence), 0) FROM ("  # noqa: S608 - constants
+            "SELECT sequence, row_number() OVER newest AS place, sum(length(body)) OVER newest AS size "
+            f"FROM mail WHERE {which} WINDOW newest AS (ORDER BY sequence DESC)"
+            ") AS weighed WHERE place > ? OR size > ?",
+            (_MAX_KEPT, _MAX_CHARACTERS),
+        ).get
+    )
 
 
 def _last(connection: Connection) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
-from portbook.stores.privacy import make_private
+from portbook.stores.sqlite_connection import make_private
 
 __all__ = ["Owner", "folder_of"]
 

@@ -15,6 +15,7 @@ from portbook.canonical import json_bytes
 from portbook.clock import Clock, later
 from portbook.model import JSONObject
 from portbook.stores.connection_types import Connection
+from portbook.stores.pruned_rows import prune_rows
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _KEEP_S: Final = 7 * 86400
 
 # The most sessions of one caller; beyond that, the least recently used ones are deleted.
 _MAX_OF_CALLER: Final = 10_000
+
+# Few: it is done by a request that begins a session.
 _PRUNED_AT_ONCE: Final = 100
 
 
@@ -56,14 +59,16 @@ class SessionStore:
 
         def write(connection: Connection) -> None:
             connection.execute("INSERT INTO session (digest, bound, state, seen_at) VALUES (?, ?, ?, ?)", row)
-            connection.execute(
-                "DELETE FROM session WHERE digest IN (SELECT digest FROM session WHERE seen_at < ? LIMIT ?)",
-                (later(now, -_KEEP_S), _PRUNED_AT_ONCE),
-            )
-            connection.execute(
-                "DELETE FROM session WHERE digest IN (SELECT digest FROM session WHERE bound = ? "
-                "ORDER BY seen_at DESC LIMIT ? OFFSET ?)",
-                (bound, _PRUNED_AT_ONCE, _MAX_OF_CALLER),
+            old, of_caller = "seen_at < ?", "bound = ? ORDER BY seen_at DESC"
+            prune_rows(connection, "session", "digest", old, (later(now, -_KEEP_S),), limit=_PRUNED_AT_ONCE)
+            prune_rows(
+                connection,
+                "session",
+                "digest",
+                of_caller,
+                (bound,),
+                limit=_PRUNED_AT_ONCE,
+                kept=_MAX_OF_CALLER,
             )
 
         await asyncio.wrap_future(self._store.submit(write))

@@ -1,6 +1,6 @@
 """`SharedRates`: counts the calls of each caller over all processes that share a store.
 
-`access/leased_rates.py` has the rules. Exact counting draws a token for each call, in one transaction. Else
+`access/rates.py` has the rules. Exact counting draws a token for each call, in one transaction. Else
 a process draws a block of tokens at once, and asks again once they are used up. What the store has refused is
 refused without asking until the time that it named, so that a caller who does not wait costs no writes.
 """
@@ -12,16 +12,13 @@ import math
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from portbook.access.leased_rates import Drawn, block_size, draw
-from portbook.access.rates import SecondsToWait
-from portbook.stores.connection_types import Connection
-from portbook.stores.database_clock import database_time
+from portbook.access.rates import Drawn, SecondsToWait, block_size, draw
+from portbook.stores.connection_types import Connection, database_time
 from portbook.stores.store_port import StorePort
 
 __all__ = ["SharedRates", "TokenBlocks"]
 
-# The bucket of a caller: a full one where there is none yet. The row is locked until it is written, wherever
-# the database lets several processes write at once.
+# The bucket of a caller: a full one where there is none yet.
 _LOCK: Final = (
     "INSERT INTO rate_bucket (caller, full_at) VALUES (?, 0) "
     "ON CONFLICT (caller) DO UPDATE SET caller = excluded.caller RETURNING full_at"
@@ -85,7 +82,9 @@ class TokenBlocks:
             connection.execute(_WRITE, (drawn.full_at, caller))
             return drawn
 
-        return asyncio.wrap_future(self._store.submit(write))
+        # Locked by name, which happens in one order for all that is written together: processes that lock the
+        # rows of the same callers in different orders would wait for each other.
+        return asyncio.wrap_future(self._store.submit(write, lock=f"rate {caller}"))
 
     def _note(self, caller: str, done: asyncio.Future[Drawn]) -> None:
         del self._asked[caller]

@@ -43,6 +43,7 @@ class Store:
         """
         self.path = path
         self.is_memory = path.name == MEMORY
+        self.spans_machines = False
         self._draw = draw
         self._key = b""
         self._connections: list[FileConnection] = []
@@ -118,7 +119,9 @@ class Store:
         """
         if self.is_memory or not self.path.exists():
             return 0
-        from portbook.stores.connect import version_at  # late: it brings the library of the database along
+        from portbook.stores.sqlite_connection import (
+            version_at,  # late: it brings the library of the database along
+        )
 
         with as_store_error(self.path):
             return version_at(self.path)
@@ -203,7 +206,7 @@ class Store:
         return StoreWriter(self._connections[-1], contextlib.nullcontext(), self.path)
 
     def _connect(self) -> FileConnection:
-        from portbook.stores.connect import connect
+        from portbook.stores.sqlite_connection import connect
 
         try:
             return connect(self.path, self._draw)

@@ -85,6 +85,11 @@ class StorePort(Protocol):
         ...
 
     @property
+    def spans_machines(self) -> bool:
+        """Return whether machines share it, whose clocks differ and whose folders may have the same path."""
+        ...
+
+    @property
     def key(self) -> bytes:
         """Return the store's own key, for digests that only this store can compare.
 

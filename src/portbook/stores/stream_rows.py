@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from portbook.clock import Clock, later
 from portbook.stores.connection_types import Connection
 from portbook.stores.mailbox import DraftMail, put_mail
+from portbook.stores.pruned_rows import in_turns, prune_all
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ class StreamRows:
         """
         since = later(self._clock.now(), -_KEEP_S)
 
-        def write(connection: Connection) -> None:
+        def write(connection: Connection) -> int:
             # Long calls of nodes that live are not among those that are counted.
             marks = ", ".join("?" * len(gone))
             is_left = f"(ended_at IS NOT NULL OR node IN ({marks}))" if gone else "ended_at IS NOT NULL"
@@ -255,16 +256,16 @@ class StreamRows:
                 "ORDER BY changed_at LIMIT ?",
                 (since, OWN_STREAM, *gone, _PRUNED_AT_ONCE),
             )
-            for session, name in list(old):
+            found = list(old)
+            for session, name in found:
                 _delete(connection, str(session), str(name))
-            # A session's own stream lasts as long as the session.
-            connection.execute(
-                "DELETE FROM stream WHERE name = ? AND changed_at < ? "
-                "AND NOT EXISTS (SELECT 1 FROM session WHERE digest = stream.session)",
-                (OWN_STREAM, since),
-            )
+            return len(found)
 
-        await asyncio.wrap_future(self._store.submit(write))
+        await in_turns(self._store, write, _PRUNED_AT_ONCE)
+        # A session's own stream lasts as long as the session.
+        is_ended = "NOT EXISTS (SELECT 1 FROM session WHERE digest = stream.session)"
+        ended = f"name = ? AND changed_at < ? AND {is_ended}"
+        await prune_all(self._store, "stream", "session, name", ended, (OWN_STREAM, since))
 
 
 def _write_change(connection: Connection, change: StreamChange, now: str) -> None:

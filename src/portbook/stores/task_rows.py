@@ -6,7 +6,6 @@ cancellation, and the end of a task whose node is gone. A task that has ended do
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from portbook.clock import Clock, later
 from portbook.stores.connection_types import Connection
 from portbook.stores.mailbox import DraftMail, put_mail
+from portbook.stores.pruned_rows import prune_all
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -136,12 +136,9 @@ class TaskRows:
         """
         since = later(self._clock.now(), -_KEEP_S)
 
-        def write(connection: Connection) -> None:
-            connection.execute("DELETE FROM task WHERE is_over = 1 AND changed_at < ?", (since,))
-            for node in gone:
-                connection.execute("DELETE FROM task WHERE node = ? AND changed_at < ?", (node, since))
-
-        await asyncio.wrap_future(self._store.submit(write))
+        await prune_all(self._store, "task", "id", "is_over = 1 AND changed_at < ?", (since,))
+        for node in gone:
+            await prune_all(self._store, "task", "id", "node = ? AND changed_at < ?", (node, since))
 
 
 def _task_of(row: tuple[object, ...]) -> StoredTask:

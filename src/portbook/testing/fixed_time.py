@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterator
 from typing import Final
 
 from portbook.clock import later
@@ -53,6 +54,15 @@ class CountingIds:
     def name(self, content: bytes) -> IdBytes:
         """Return the next names; the content does not matter."""
         del content
+        return next(self.drawn)
+
+    @property
+    def drawn(self) -> Iterator[IdBytes]:
+        """Return the next names."""
+        while True:
+            yield self._next()
+
+    def _next(self) -> IdBytes:
         self._count = count = self._count + 1
         return b"00000000-0000-4000-a000-%012x" % count, b"%032x" % count, b"%016x%016x" % (count, 0)
 

@@ -28,8 +28,7 @@ from portbook.testing.inquiries import (
 from portbook.testing.json_encoder import json_of
 from portbook.testing.memory_log import Noted, noting
 from portbook.testing.world import World
-from portbook.wire.lines import OVERSIZE, Frame
-from portbook.wire.message_size import MAX_FRAME_BYTES
+from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["Replied", "Speaker", "Voice"]
 

@@ -13,10 +13,9 @@ from typing import Any, Final, TypeAlias, cast
 from portbook.canonical import json_bytes
 from portbook.executors.coroutines import Coroutines
 from portbook.net.destinations import Destination, Destinations
-from portbook.net.dial import Unreachable
+from portbook.net.dial import NotPermitted, Unreachable
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import BodySink, Broken, Response, TooLarge
-from portbook.net.resolved_addresses import NotPermitted
 from portbook.net.time_limit import TimeLimited
 from portbook.testing.memory_log import noting
 

@@ -15,7 +15,7 @@ from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.context import Context
 from portbook.tools.declared_options import bad_default
-from portbook.tools.plain_types import Bind, plain_parameters
+from portbook.tools.plain_types import Bind, json_copy, plain_parameters
 from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool
 
@@ -88,7 +88,7 @@ def are_plain_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> 
 
 
 def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
-    """Return a function that passes validated JSON on as it is, for a tool that brings its own schema.
+    """Return a function that passes a copy of validated JSON on, for a tool that brings its own schema.
 
     Raises `BadTool` where a parameter cannot be passed by name.
     """
@@ -100,7 +100,7 @@ def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
             )
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
-        return {**arguments, **{name: Context() for name in contexts}}
+        return {**json_copy(arguments), **{name: Context() for name in contexts}}
 
     return bind
 

@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
-from portbook.tools.credential_use import CredentialUse
 from portbook.tools.http_methods import BODY_METHODS
 from portbook.tools.media_types import JSON_TYPE, MediaKind, is_in_range, is_json, kind_of
 
 __all__ = [
     "BodyPart",
+    "CredentialForm",
+    "CredentialPlace",
+    "CredentialUse",
     "HttpOperation",
     "Parameter",
     "ParameterPlace",
@@ -25,6 +27,25 @@ __all__ = [
     "problem_of_path",
     "split_path",
 ]
+
+# `CredentialUse`: where an operation sends one of its gateway's credentials.
+
+CredentialPlace: TypeAlias = Literal["header", "query", "cookie"]
+# How the secret is written there: as it is, after `Bearer`, or with a user's name after `Basic`.
+CredentialForm: TypeAlias = Literal["plain", "bearer", "basic"]
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialUse:
+    """One credential in the requests of an operation."""
+
+    credential: str
+    """Its name in the settings, which is that of its security scheme."""
+    place: CredentialPlace
+    name: str
+    """The name of the header, the query parameter or the cookie."""
+    form: CredentialForm = "plain"
+
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _BRACED: Final = re.compile(r"\{([^{}]+)\}")

@@ -27,6 +27,7 @@ __all__ = [
     "NotPlain",
     "PlainParameters",
     "PlainType",
+    "json_copy",
     "plain_parameters",
     "plain_type",
 ]
@@ -85,14 +86,28 @@ class PlainParameters(NamedTuple):
         takes = {name: each.take for name, each in self.types.items()}
         taken = {name: each.taken for name, each in self.types.items()}
 
+        count = len(takes)
+
         def bind(arguments: JSONObject) -> dict[str, Any]:
+            try:
+                for name, value in arguments.items():
+                    if type(value) not in taken[name]:
+                        break
+                else:
+                    if len(arguments) == count:
+                        return arguments
+            except KeyError:  # an operator's own schema may allow more than the function takes
+                pass  # which is found again
+            return convert(arguments)
+
+        def convert(arguments: JSONObject) -> dict[str, Any]:
             values: dict[str, Any] = {**defaults}
             try:
                 for name, value in arguments.items():
-                    values[name] = value if type(value) in taken[name] else takes[name](value)
-            except (NotPlain, KeyError):  # an operator's own schema may allow more than the function takes
+                    values[name] = takes[name](value)
+            except (NotPlain, KeyError):
                 return fallback()(arguments)
-            return values if len(values) == len(takes) else fallback()(arguments)
+            return values if len(values) == count else fallback()(arguments)
 
         return bind
 
@@ -184,18 +199,14 @@ def _finite(value: Any) -> Any:
     raise NotPlain
 
 
-def _json(value: Any) -> Any:
+def json_copy(value: Any) -> Any:
     """Return a copy of a value that is JSON throughout. A circle ends in a `RecursionError`."""
     kind = type(cast("object", value))
     if kind is str or kind is int or kind is bool or value is None:
         return value
     if kind is dict:
-        return _members(_json, _CONSTANTS, value)
-    return _items(_json, _CONSTANTS, value) if kind is list else _finite(value)
-
-
-def _same(value: Any) -> Any:
-    return value
+        return _members(json_copy, _CONSTANTS, value)
+    return _items(json_copy, _CONSTANTS, value) if kind is list else _finite(value)
 
 
 def _items(convert: _Convert, kept: frozenset[type], value: Any) -> list[Any]:
@@ -295,7 +306,7 @@ _NONE: Final[frozenset[type]] = frozenset({type(None)})
 # What JSON has, and nobody can change; a float may be one that JSON does not have.
 _CONSTANTS: Final[frozenset[type]] = frozenset({str, int, bool, type(None)})
 
-_ANY: Final = PlainType({}, _same, _json, _CONSTANTS | {float, list, dict}, _CONSTANTS)
+_ANY: Final = PlainType({}, json_copy, json_copy, _CONSTANTS | {float}, _CONSTANTS)
 _UNPARAMETRIZED: Final[dict[type, PlainType]] = {
     str: _exact("string", str),
     int: PlainType({"type": "integer"}, _to_int, _exactly(int), frozenset({int}), frozenset({int})),

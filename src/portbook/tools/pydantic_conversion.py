@@ -19,9 +19,10 @@ from portbook.model import JSONObject
 from portbook.schema.messages import escape_pointer
 from portbook.tools.accepted_names import flaw_of
 from portbook.tools.declared_options import bad_default
+from portbook.tools.plain_types import json_copy
 from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool
-from portbook.tools.type_schemas import ArgumentSchemas, TypeSchemas, line_of, schema_of
+from portbook.tools.type_schemas import ArgumentSchemas, TypeSchemas, allows_anything, line_of, schema_of
 
 __all__ = ["any_to_json", "converted_arguments", "converted_result"]
 
@@ -61,12 +62,15 @@ def converted_arguments(
     schema.setdefault("properties", {})
 
     validate = model.__pydantic_validator__.validate_python  # model_validate, without its checks of options
+    # What has no type is passed on as it is: a function may change it, and the record must not.
+    is_copied = allows_anything(schema)
     _require_defaults(function, parameters, validate)
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
         try:
             # Only the names in the schema: policy has decided by them.
-            converted = validate(arguments, by_alias=True, by_name=False)
+            given = json_copy(arguments) if is_copied else arguments
+            converted = validate(given, by_alias=True, by_name=False)
         except pydantic.ValidationError as error:
             raise Refused(Reason.BAD_ARGUMENTS, _findings(error)) from None
         return {name: getattr(converted, field) for name, field in names}

@@ -10,7 +10,8 @@ from types import ModuleType
 
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
-from portbook.tools.imported_files import forget, imported_from, remember
+from portbook.tools.imported_modules import forget, imported_from, remember
+from portbook.tools.pydantic_plugins import spare_the_search
 from portbook.tools.source_place import place_of_error, shown_file
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
@@ -72,6 +73,7 @@ def load_toolsets(source: str) -> list[Toolset]:
     is_file = source.endswith(".py")
     if not is_file and ("/" in source or source.startswith(".") or Path(source).is_file()):
         raise MissingToolset(f"{source}: not a toolset; name a file that ends in .py, or a module")
+    spare_the_search()
     module = _import_file(Path(source)) if is_file else _import_module(source)
     found = {id(value): value for value in vars(module).values() if isinstance(value, Toolset)}
     if not found:

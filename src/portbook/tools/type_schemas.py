@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -15,7 +15,10 @@ from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["ArgumentSchemas", "TypeSchemas", "line_of", "schema_and_maker", "schema_of"]
+__all__ = ["ArgumentSchemas", "TypeSchemas", "allows_anything", "line_of", "schema_and_maker", "schema_of"]
+
+# A schema has one of these, or allows anything.
+_SAYS_TYPE: Final = frozenset({"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"})
 
 
 class TypeSchemas(GenerateJsonSchema):
@@ -103,3 +106,19 @@ def line_of(error: Exception) -> str:
         name = (found[1] or found[2]).rpartition(".")[2]
         return f"{name} has no JSON Schema; use a plain type, a dataclass, a TypedDict or a pydantic model"
     return said.removeprefix("error: ")
+
+
+def allows_anything(schema: Any) -> bool:
+    """Return whether a schema that was generated from types, or a part of it, allows any value."""
+    if not isinstance(schema, dict):
+        return schema is True
+    members = cast("dict[str, Any]", schema)
+    if not _SAYS_TYPE & members.keys():
+        return True
+    parts = [*members.get("properties", {}).values(), *members.get("$defs", {}).values()]
+    for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        parts += members.get(keyword, ())
+    for keyword in ("items", "additionalProperties"):
+        if keyword in members:
+            parts.append(members[keyword])
+    return any(map(allows_anything, parts))

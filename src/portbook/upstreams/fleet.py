@@ -15,18 +15,16 @@ from portbook.net.http_client import HttpClient
 from portbook.protocol.conformance import SchemaValidator
 from portbook.protocol.mirrored_headers import Mark
 from portbook.upstreams.answer_checks import AnswerChecks
-from portbook.upstreams.child_environment import child_environment
-from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.child_process import child_environment
 from portbook.upstreams.definitions import Offer
-from portbook.upstreams.given_secrets import GivenSecrets
 from portbook.upstreams.http_transport import HttpTransport
+from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.offered_secrets import without_secrets
-from portbook.upstreams.secret_values import ValueReader
+from portbook.upstreams.secret_values import GivenSecrets, ValueReader
 from portbook.upstreams.served_offers import ServedOffers, Shelf
-from portbook.upstreams.server_status import ServerStatus
 from portbook.upstreams.sse_transport import SseTransport
 from portbook.upstreams.stdio_transport import StdioTransport
-from portbook.upstreams.supervisor import Supervisor, Watcher
+from portbook.upstreams.supervisor import ServerStatus, Supervisor, Watcher
 from portbook.upstreams.transport import NotSent, UpstreamLink
 from portbook.upstreams.trust import Trust, Withheld
 
@@ -73,6 +71,8 @@ class Fleet:
         self._left_out: dict[str, tuple[str, ...]] = {}
         self._validator = validator
         self._servers = {each.alias: self._supervised(each) for each in declared}
+        if any(each.declared.transport != "stdio" for each in self._servers.values()):
+            self._client = client or HttpClient()  # now: it imports TLS
         for server in self._servers.values():
             if server.declared.start == "lazy":
                 server.has_offered = self.offers.put_known(server.declared)
@@ -230,7 +230,7 @@ class Fleet:
 
             return StdioTransport(declared, environment, tell, self._secrets.redact)
         assert declared.url is not None
-        self._client = self._client or HttpClient()
+        assert self._client is not None
         headers = ValueReader(
             f"{place}.headers", declared.headers, self._environ, declared.folder, self._secrets
         )

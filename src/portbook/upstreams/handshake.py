@@ -1,4 +1,4 @@
-"""Finds out which revision a server speaks, and agrees on it.
+"""Finds out which revision a server speaks, agrees on it, and asks what it offers.
 
 1. `server/discover` is asked once. Only a server that lists 2026-07-28 there, or answers with an error code
    that only this revision has, is of the era without a handshake.
@@ -14,19 +14,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
 from portbook.errors import REASONS, Reason
 from portbook.model import JSONObject
 from portbook.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS
-from portbook.upstreams.answer_checks import BadAnswer, RpcError
-from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer, RpcError
+from portbook.upstreams.connection import Events, UpstreamConnection
+from portbook.upstreams.definitions import Offer, TooMany, observe
+from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.request_meta import CLIENT_INFO, client_capabilities, meta_for
 from portbook.upstreams.running_call import RunningCall
-from portbook.upstreams.transport import BadStatus, ConnectionLost, NotSent, SaysNothing
+from portbook.upstreams.transport import BadStatus, ConnectionLost, NotSent, SaysNothing, UpstreamLink
 
-__all__ = ["Era", "Unspeakable", "shake_hands"]
+__all__ = ["Era", "Introduction", "Offered", "Unspeakable", "shake_hands", "words_of"]
 
 _STATELESS: Final = REVISIONS[STATELESS_REVISIONS[-1]]
 # A server of the handshake era that ignores what comes before `initialize` costs this once. Programs that are
@@ -158,3 +161,90 @@ def _keep(connection: UpstreamConnection, result: JSONObject) -> None:
     capabilities, words = result.get("capabilities"), result.get("instructions")
     connection.capabilities = capabilities if isinstance(capabilities, dict) else {}
     connection.instructions = words if isinstance(words, str) else None
+
+
+# `Introduction`: how a connection to a server begins, so that calls may use it.
+#
+# A revision is agreed on, and the server says what it offers, before the first call.
+
+# Takes what a server offers, with the notifications of changed lists that came before.
+Offered = Callable[[Offer, frozenset[str]], Awaitable[None]]
+
+
+class Introduction:
+    """Begins the connections to one server, and remembers its era between them."""
+
+    def __init__(
+        self,
+        declared: DeclaredUpstream,
+        make_link: Callable[[], UpstreamLink],
+        checks: AnswerChecks,
+        close: Callable[[UpstreamConnection], asyncio.Task[None]],
+    ) -> None:
+        """Begin connections over links of `make_link`; `close` begins to close one that failed."""
+        self._declared = declared
+        self._make_link = make_link
+        self._checks = checks
+        self._close = close
+        self.forget()
+
+    def forget(self) -> None:
+        """Ask the server anew what it speaks, with the next connection."""
+        named = self._declared.revision
+        # Whoever has the transport of 2024-11-05 alone has a handshake.
+        has_handshake = self._declared.transport == "sse" or (named and REVISIONS[named].has_handshake)
+        self._era = Era(False if has_handshake else None if named is None else True)
+
+    async def connect(self, events: Events, offered: Offered) -> UpstreamConnection:
+        """Return a connection that is ready for calls; one that a first question ended gets a second try.
+
+        `offered` is told what the server offers.
+
+        Raises `NotSent` with the reason.
+        """
+        is_known = self._era.is_stateless is not None
+        try:
+            return await self._introduced(events, offered)
+        except NotSent:
+            if is_known or self._era.is_stateless is None:
+                raise
+        try:
+            return await self._introduced(events, offered)
+        except NotSent:
+            self.forget()  # what it seemed to be may have been part of the failure
+            raise
+
+    async def _introduced(self, events: Events, offered: Offered) -> UpstreamConnection:
+        declared, link = self._declared, self._make_link()
+        timeout_s = declared.timeout_ms / 1000
+        connection = UpstreamConnection(link, self._checks, events)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await connection.open()
+                await shake_hands(connection, self._era, declared.may_ask, timeout_s, declared.revision)
+                offer = await observe(declared.alias, connection, timeout_s)
+            await offered(offer, frozenset())  # before a call can use the connection
+        except BaseException as error:
+            closing, problem = self._close(connection), words_of(error, connection, declared)
+            if problem is None:
+                raise
+            await asyncio.wait((closing,))  # its last words come at its end
+            raise NotSent(problem, link.last_words) from None
+        return connection
+
+
+def words_of(error: BaseException, connection: UpstreamConnection, declared: DeclaredUpstream) -> str | None:
+    """Return what happened, without a word of the server; None for what is no fault of its."""
+    method = connection.last_question
+    asked = "" if method is None else f" {method}"
+    if isinstance(error, TimeoutError):
+        return f"it did not answer{asked} within {declared.timeout_ms} ms"
+    if isinstance(error, RpcError):
+        return f"it answered{asked} with the error {error.code}"
+    if isinstance(error, BadAnswer):
+        first = error.findings[0]
+        told = "its answer" if method is None else f"its answer to {method}"
+        return f"{told} breaks the protocol: {first.pointer or '(root)'}: {first.message}"
+    if isinstance(error, NotSent | ConnectionLost | Unspeakable | TooMany):
+        return str(error)
+    return None

@@ -14,10 +14,9 @@ from typing import Any, Final
 
 from portbook.model import JSONObject
 from portbook.net.destinations import Destinations, parse_url
-from portbook.net.dial import Unreachable, Untrusted
+from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
-from portbook.net.resolved_addresses import NotPermitted
 from portbook.protocol.mirrored_headers import Mark
 from portbook.protocol.revisions import REVISIONS
 from portbook.upstreams.event_stream import UpstreamEvents

@@ -7,16 +7,50 @@ call, because only that one can ask the client, or end the round to ask it.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from portbook.canonical import json_bytes
 from portbook.model import JSON, Client, Draft, JSONObject, Run
-from portbook.protocol.log_levels import LEVELS
-from portbook.upstreams.reports_between_rounds import ReportsBetweenRounds
+from portbook.protocol.session import LEVELS
 
-__all__ = ["RunningCall", "UpstreamQuestion"]
+__all__ = ["ReportsBetweenRounds", "RunningCall", "UpstreamQuestion"]
+
+# `ReportsBetweenRounds`: what a server reports while nobody listens, because its caller is asked something.
+#
+# A client that answers with its next request hears nothing until that request. The newest reports are kept
+# for it, within limits: of progress the newest says all.
+
+# As much as waits for a client that reads slowly.
+_MAX_REPORTS: Final = 256
+_MAX_BYTES: Final = 64 * 1024
+
+
+class ReportsBetweenRounds:
+    """The reports of one call, oldest first."""
+
+    __slots__ = ("_bytes", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[int, Callable[[JSONObject], None], JSONObject]] = deque()
+        self._bytes = 0
+
+    def put(self, tell: Callable[[JSONObject], None], params: JSONObject) -> None:
+        """Keep `params` for `tell`, and drop the oldest reports if there are too many."""
+        size = len(json_bytes(params))
+        self._waiting.append((size, tell, params))
+        self._bytes += size
+        while len(self._waiting) > _MAX_REPORTS or self._bytes > _MAX_BYTES:
+            self._bytes -= self._waiting.popleft()[0]
+
+    def tell(self) -> None:
+        """Pass all of them on."""
+        while self._waiting:
+            _, tell, params = self._waiting.popleft()
+            tell(params)
+
 
 # What one call may ask at a time; more is a fault of the server.
 _MAX_QUESTIONS: Final = 16

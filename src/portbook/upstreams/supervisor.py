@@ -9,22 +9,53 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from portbook.model import JSONObject
 from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer, RpcError
-from portbook.upstreams.changed_lists import ChangedLists
 from portbook.upstreams.connection import Events, UpstreamConnection
-from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer, TooMany, observe
+from portbook.upstreams.handshake import Introduction, words_of
 from portbook.upstreams.instances import Instance, InstanceOwner, Instances
-from portbook.upstreams.introduction import Introduction, words_of
-from portbook.upstreams.server_status import ServerState
-from portbook.upstreams.subscriptions import Subscriptions
+from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.subscriptions import ChangedLists, Subscriptions
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
 
-__all__ = ["Supervisor", "Watcher"]
+__all__ = ["ServerState", "ServerStatus", "Supervisor", "Watcher"]
+
+# `ServerStatus`: what operators see of a server.
+
+ServerState = Literal["stopped", "starting", "ready", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """One server at one moment."""
+
+    alias: str
+    transport: str
+    state: ServerState
+    revision: str | None
+    tools: int
+    withheld: int
+    last_error: str | None
+    restarts: int
+
+    def as_data(self) -> JSONObject:
+        """Return it as JSON."""
+        return {
+            "name": self.alias,
+            "transport": self.transport,
+            "state": self.state,
+            "revision": self.revision,
+            "tools": self.tools,
+            "withheld": self.withheld,
+            "last_error": self.last_error,
+            "restarts": self.restarts,
+        }
+
 
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 60.0

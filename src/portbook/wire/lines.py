@@ -10,9 +10,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, TypeAlias
 
-from portbook.wire.message_size import MAX_FRAME_BYTES
+__all__ = ["MAX_FRAME_BYTES", "OVERSIZE", "Frame", "LineSplitter", "Oversize"]
 
-__all__ = ["OVERSIZE", "Frame", "LineSplitter", "Oversize"]
+# The largest message that is read, at every door.
+
+# The asset specification's size guard: exactly this many bytes pass, one more is refused.
+MAX_FRAME_BYTES: Final = 1_048_576
 
 
 class Oversize(Enum):

@@ -8,6 +8,7 @@ double, integers of more than 4,300 digits, nesting beyond `MAX_DEPTH`. Integers
 from __future__ import annotations
 
 import json
+from enum import Enum
 from typing import Any, Final, TypeAlias
 
 import jiter
@@ -22,10 +23,13 @@ __all__ = [
     "DUPLICATE_KEY",
     "MAX_DEPTH",
     "MAX_ID_BYTES",
+    "NOT_TIGHT",
     "NO_ID",
     "Id",
+    "NotTight",
     "UnusableId",
     "parse",
+    "parse_strictly",
     "parse_tight",
     "problem_of",
     "read_id",
@@ -62,6 +66,15 @@ _AFTER_NAME: Final = 11
 # Up to here the parser looks up every short string among those it has seen: methods and names come again.
 _SMALL: Final = 1024
 
+
+class NotTight(Enum):
+    """In place of the value of a frame that is not written as we would write it, or not valid at all."""
+
+    NOT_TIGHT = "not tight"
+
+
+NOT_TIGHT: Final = NotTight.NOT_TIGHT
+
 _POSITION = late_pattern(r"at line (\d+) column (\d+)$")
 
 
@@ -70,28 +83,34 @@ def parse(frame: bytes) -> JSON:
 
     Raises `Refused` with `NOT_JSON` where it is not valid.
     """
-    return parse_tight(frame)[0]
+    value = parse_tight(frame)
+    return parse_strictly(frame) if value is NOT_TIGHT else value
 
 
-def parse_tight(frame: bytes) -> tuple[JSON, bool]:
-    """Parse `frame`; return its value, and whether we would write that as these very bytes.
+def parse_tight(frame: bytes) -> JSON | NotTight:
+    """Parse `frame`, if it is valid and we would write its value as these very bytes.
+
+    Such a value has lost no equal key and holds no infinity. Most clients write JSON as we do, and writing it
+    costs half of looking for both.
+    """
+    try:
+        if frame[_AFTER_NAME] == _SPACE or frame[_AFTER_NAME - 1] == _SPACE:
+            return NOT_TIGHT
+        value: Any = (
+            jiter.from_json(frame) if len(frame) <= _SMALL else jiter.from_json(frame, cache_mode="keys")
+        )
+        if orjson.dumps(value) == frame:
+            return value
+    except (ValueError, IndexError, orjson.JSONEncodeError):
+        pass  # not JSON, shorter than any message, or an integer from 2^64 on
+    return NOT_TIGHT
+
+
+def parse_strictly(frame: bytes) -> JSON:
+    """Parse `frame`, however it is written.
 
     Raises `Refused` with `NOT_JSON` where it is not valid.
     """
-    # A value that would be written as the very same bytes has lost no equal key and holds no infinity. Most
-    # clients write JSON as we do, and writing it costs half of looking for both.
-    if len(frame) <= _AFTER_NAME or (frame[_AFTER_NAME] != _SPACE and frame[_AFTER_NAME - 1] != _SPACE):
-        try:
-            is_small = len(frame) <= _SMALL
-            value: Any = jiter.from_json(frame) if is_small else jiter.from_json(frame, cache_mode="keys")
-            if orjson.dumps(value) == frame:
-                return value, True
-        except (ValueError, orjson.JSONEncodeError):  # not JSON, or an integer from 2^64 on
-            pass
-    return _parsed_strictly(frame), False
-
-
-def _parsed_strictly(frame: bytes) -> JSON:
     try:
         value: Any = jiter.from_json(frame, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
     except ValueError as error:

@@ -11,17 +11,15 @@ from portbook.text.late_pattern import late_pattern
 __all__ = ["is_trace_id", "trace_of", "traceparent_of"]
 
 _TRACE_DIGITS = 32
+_ALL_ZERO = "0" * _TRACE_DIGITS
+_HEXADECIMAL = b"0123456789abcdef"
 
 
 def is_trace_id(text: str) -> bool:
     """Return whether `text` is a W3C trace id: 32 hexadecimal digits in lower case, not all zero."""
-    if len(text) != _TRACE_DIGITS or text != text.lower():
+    if len(text) != _TRACE_DIGITS or text == _ALL_ZERO:
         return False
-    try:
-        digits = bytes.fromhex(text)
-    except ValueError:
-        return False
-    return len(digits) * 2 == _TRACE_DIGITS and any(digits)  # fromhex skips spaces
+    return not text.encode("utf-8", "replace").translate(None, _HEXADECIMAL)
 
 
 def traceparent_of(identity: Identity) -> str:
@@ -29,9 +27,11 @@ def traceparent_of(identity: Identity) -> str:
 
     A trace id that is not in W3C form is hashed into one.
     """
-    trace = identity.trace.replace("-", "").lower()
+    trace = identity.trace
     if not is_trace_id(trace):
-        trace = hashlib.sha256(identity.trace.encode()).hexdigest()[:_TRACE_DIGITS]
+        trace = trace.replace("-", "").lower()
+        if not is_trace_id(trace):
+            trace = hashlib.sha256(identity.trace.encode()).hexdigest()[:_TRACE_DIGITS]
     return f"00-{trace}-{identity.span[:16]}-01"
 
 

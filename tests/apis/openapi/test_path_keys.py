@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.gateway import Gateway
-from portbook.apis.gateway_table import is_argument_header
+from portbook.apis.gateway import Gateway, is_argument_header
 from portbook.apis.openapi.imported_arguments import ArgumentRules
 from portbook.apis.openapi.path_keys import PathKey, read_path_key, with_query
 from portbook.tools.operation import problem_of_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.assets.compat.character_sets import ANY, CLASSES, complement, representatives, union
+from portbook.assets.compat.pattern_syntax import ANY, CLASSES, complement, representatives, union
 from portbook.schema.cache import validator_for
 
 

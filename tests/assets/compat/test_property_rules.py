@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.compat.property_rules import PropertyRules
+from portbook.assets.compat.keyword_rules import PropertyRules
 from portbook.assets.compat.subschemas import Place, Subschemas
 from portbook.assets.compat.text_languages import TextLanguages
 from support.compared_schemas import NAME, case, made

@@ -22,7 +22,6 @@ def a_record(seq: int) -> ShippedRecord:
 RECORDS = [a_record(seq) for seq in range(1, 5)]
 
 
-@pytest.mark.covers("021.ship.otlp")
 def test_records_arrive_with_the_authorization() -> None:
     async def scenario() -> None:
         with collector() as (url, received):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from portbook.audit.shipping import shipped_positions
-from portbook.audit.shipping.shipped_positions import ShippedPositions
+from portbook.audit.shipping import unshipped_records
+from portbook.audit.shipping.unshipped_records import ShippedPositions
 
 
 def test_positions_outlive_a_process_and_only_their_owner_reads_them(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_positions_outlive_a_process_and_only_their_owner_reads_them(tmp_path: P
 
 
 def test_the_file_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped_positions, "_MAX_BYTES", 500)
+    monkeypatch.setattr(unshipped_records, "_MAX_BYTES", 500)
     positions = ShippedPositions(tmp_path, "r")
     assert positions.hold()
     for offset in range(1000):

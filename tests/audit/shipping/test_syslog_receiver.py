@@ -47,7 +47,6 @@ def opened(
         yield found
 
 
-@pytest.mark.covers("021.ship.syslog")
 def test_records_arrive_over_every_transport(
     opened: tuple[str, Received],
     certificates: Certificates,  # noqa: F811 - the fixture

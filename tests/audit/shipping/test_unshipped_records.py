@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from portbook.audit.journal import Journal
+from portbook.audit.record_form import as_pieces
 from portbook.audit.shipping.unshipped_records import UnshippedRecords
 
 
@@ -24,7 +25,7 @@ def a_journal(log_dir: Path, run: str) -> Journal:
 
 
 def write(journal: Journal, *numbers: int, padding: int = 0) -> None:
-    record = [(b"{}", json.dumps({"n": number, "p": "x" * padding}).encode()) for number in numbers]
+    record = [as_pieces(b"{}", json.dumps({"n": number, "p": "x" * padding}).encode()) for number in numbers]
     assert not journal.write_all(record)
 
 

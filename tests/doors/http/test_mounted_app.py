@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from portbook import MountedApp
+from portbook import MountedApp, Toolset
+from portbook.audit.memory_sink import MemorySink
 from support.in_process_connection import STATELESS_META, handshake
-from support.portbook_process import SAMPLE_TOOLS, HttpServer, child, http_server, invoke
+from support.mcp_http_client import Client, run
+from support.portbook_process import SAMPLE_TOOLS, HttpServer, child, http_server, invoke, records
 
 UVICORN = """
 import socket, sys, uvicorn
@@ -138,3 +140,146 @@ def test_a_mounted_application_finds_its_routes_below_its_path(
 
     asyncio.run(main())
     assert sent[0]["status"] == 200
+
+
+@pytest.mark.covers("design.http-server.asgi-stop")
+def test_a_call_whose_client_left_ends_before_the_application_closes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    toolset = Toolset("gated")
+
+    async def main() -> None:
+        begun, gate = asyncio.Event(), asyncio.Event()
+
+        @toolset.tool(effect="read")
+        async def gated() -> str:
+            begun.set()
+            await gate.wait()
+            return "through the gate"
+
+        app = MountedApp(toolset, is_exposed=False)
+        client = Client(app._app, MemorySink())
+        client._app = app
+        await client.open("2025-11-25")
+        calling = client.ask("tools/call", {"name": "gated", "arguments": {}})
+        await calling.until(lambda: b"id:" in calling.body)  # from here on, it can resume
+        await calling.leave()
+        assert begun.is_set()
+        closing = asyncio.create_task(app.close())
+        # Much longer than everything else takes that is closed.
+        assert not (await asyncio.wait((closing,), timeout=1))[0]
+        gate.set()
+        await closing
+
+    run(main())
+    [record] = [each for each in records(tmp_path / "runs") if each["metadata"]["toolId"]]
+    assert record["status"] == "ok"
+
+
+class Asked:
+    """One request to an ASGI application, whose client stays connected."""
+
+    def __init__(self, app: MountedApp, method: str, path: str, body: bytes = b"", **headers: str) -> None:
+        path, _, query = path.partition("?")
+        lines = {"host": "localhost", "content-type": "application/json", "accept": "text/event-stream"}
+        self._scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in {**lines, **headers}.items()],
+        }
+        self._body: list[bytes] = [body]
+        self._stays = asyncio.Event()
+        self.status = 0
+        self.said = b""
+        self.answering = asyncio.create_task(app(self._scope, self._receive, self._send))
+
+    async def _receive(self) -> Any:
+        if not self._body:
+            await self._stays.wait()
+        return {"type": "http.request", "body": self._body.pop()}
+
+    async def _send(self, event: Any) -> None:
+        self.status = event.get("status", self.status)
+        self.said += event.get("body", b"")
+
+    async def until(self, part: bytes) -> None:
+        while part not in self.said:
+            await asyncio.sleep(0.01)
+
+
+HELLO = {"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
+@pytest.mark.covers("design.http-server.asgi-stop-sse")
+@pytest.mark.parametrize("patience_s", [40.0, 0.2], ids=["ends in time", "takes too long"])
+def test_a_call_over_http_and_sse_is_answered_or_cancelled_before_the_application_closes(
+    patience_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("portbook.doors.http.mounted_app._GRACE_S", patience_s)
+    (tmp_path / "portbook.toml").write_text("[server]\nlegacy_sse = true\n")
+    toolset = Toolset("gated")
+    ends_in_time = patience_s > 1
+
+    async def main() -> None:
+        begun, gate = asyncio.Event(), asyncio.Event()
+
+        @toolset.tool(effect="write")
+        async def gated() -> str:
+            begun.set()
+            await gate.wait()
+            return "through the gate"
+
+        app = MountedApp(toolset, config="portbook.toml", is_exposed=False)
+        stream = Asked(app, "GET", "/sse")
+        await stream.until(b"\n\n")
+        place = stream.said.partition(b"data: ")[2].split()[0].decode()
+        hello = message("initialize", protocolVersion="2024-11-05", **HELLO)
+        await Asked(app, "POST", place, hello).answering
+        call = message("tools/call", name="gated", arguments={})
+        await Asked(app, "POST", place, call).answering
+        await begun.wait()
+        closing = asyncio.create_task(app.close())
+        await asyncio.sleep(0)
+        late = Asked(app, "POST", place, call)
+        await late.answering
+        assert late.status == 503  # what ends takes no more calls
+        if ends_in_time:
+            gate.set()
+        await closing
+        await stream.answering
+        assert (b"through the gate" in stream.said) is ends_in_time
+
+    run(main())
+    [record] = [each for each in records(tmp_path / "runs") if each["metadata"]["toolId"]]
+    assert record["status"] == ("ok" if ends_in_time else "error")
+
+
+@pytest.mark.covers("design.http-server.asgi-stop-tasks")
+def test_who_waits_for_the_result_of_a_task_is_answered_before_the_application_closes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    toolset = Toolset("gated")
+
+    async def main() -> None:
+        @toolset.tool(effect="read", task="optional")
+        async def gated() -> str:
+            await asyncio.Event().wait()
+            return "never"
+
+        app = MountedApp(toolset, is_exposed=False)
+        client = Client(app._app, MemorySink())
+        client._app = app
+        await client.open("2025-11-25")
+        created = await client.ask("tools/call", {"name": "gated", "arguments": {}, "task": {}}).ended()
+        task = json.loads(created.body)["result"]["task"]["taskId"]
+        waiting = client.ask("tasks/result", {"taskId": task})
+        await asyncio.sleep(0.1)
+        await app.close()
+        assert b"error" in (await waiting.ended()).body
+
+    run(main())

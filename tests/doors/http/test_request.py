@@ -12,8 +12,9 @@ from portbook.audit.memory_sink import MemorySink
 from portbook.doors.http.accept import EVERYTHING as EVERYTHING_ACCEPTED
 from portbook.doors.http.accept import accepted
 from portbook.doors.http.asgi import asgi_application
-from portbook.doors.http.request import RequestHead
+from portbook.doors.http.request import RequestHead, arrival_of
 from portbook.doors.http.route_table import routes_of
+from portbook.model import Arrival
 from portbook.settings import load_settings
 from support.portbook_process import HttpServer, invoke
 
@@ -23,6 +24,29 @@ def test_a_header_sent_twice_counts_twice() -> None:
     fields = RequestHead("GET", "/", b"", sent).fields
     assert fields == {b"accept": b"text/event-stream, application/json", b"host": b"a"}
     assert accepted(fields[b"accept"]) == EVERYTHING_ACCEPTED
+
+
+def test_equal_arrivals_are_one_object_and_others_are_not() -> None:
+    def arrived(route: str = "/mcp", **given: bytes) -> Arrival:
+        sent = [(name.replace("_", "-").encode(), value) for name, value in given.items()]
+        return arrival_of(RequestHead("POST", route, b"", sent), route, {"mcp-name": "a"})
+
+    alike = [arrived(authorization=b"Bearer one", content_length=length) for length in (b"1", b"2")]
+    assert alike[0] is alike[1]
+    others = [
+        arrived(),
+        arrived(authorization=b"Bearer two"),
+        arrived(authorization=b"Bearer one", x_session_id=b"mine"),
+        arrived(authorization=b"Bearer one", traceparent=b"00-1-2-3"),
+        arrived("/rpc", authorization=b"Bearer one"),
+    ]
+    for other in others:
+        assert other is not alike[0]
+        assert other != alike[0]
+    assert [other.key for other in others] == [None, "two", "one", "one", "one"]
+    long = [arrived(authorization=b"Bearer " + b"x" * 2000) for _ in range(2)]
+    assert long[0] == long[1]
+    assert long[0] is not long[1]  # else a few hundred clients could fill memory
 
 
 def test_what_is_derived_from_a_head_is_made_once() -> None:

@@ -40,7 +40,6 @@ def test_rows_come_in_their_simplest_form(postgres_server: str) -> None:
     connection.close()
 
 
-@pytest.mark.covers("021.store.nothing-waits-for-ever")
 def test_a_server_that_takes_everything_and_says_nothing_is_given_up(
     postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,7 +45,6 @@ def test_tables_of_an_older_version_are_migrated(
     connection.close()
 
 
-@pytest.mark.covers("021.store.one-version-ahead")
 def test_tables_one_version_ahead_are_used_and_those_beyond_refused(postgres_schema: str) -> None:
     store = PostgresStore(postgres_schema)
     key = store.key

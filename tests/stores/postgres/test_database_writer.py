@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -76,7 +77,6 @@ def test_a_lost_answer_to_commit_is_asked_for_by_the_proof_of_the_transaction(
     assert store.read(names, []) == ["a", "before"]
 
 
-@pytest.mark.covers("021.store.unknown-commit")
 def test_a_commit_that_nobody_can_tell_of_is_unknown_and_does_not_run_again(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,3 +262,30 @@ def test_processes_that_wait_for_each_other_both_come_to_their_end(
         store.read(lambda connection: connection.execute("SELECT sum(full_at) FROM rate_bucket").get, 0) == 4
     )
     other.close()
+
+
+def test_a_lock_that_is_held_keeps_only_those_waiting_that_need_it_and_once(
+    store: PostgresStore, postgres_schema: str
+) -> None:
+    store.submit(put("a")).result()
+    has_begun, going = threading.Event(), threading.Event()
+    with psycopg.connect(postgres_schema) as other:
+        other.execute("SELECT pg_advisory_xact_lock(hashtextextended('rate ada', 0))")
+        store.submit(lambda _: (has_begun.set(), going.wait(60)))
+        assert has_begun.wait(60)  # what comes now waits together
+        needing = [store.submit(put(f"needs {number}"), lock="rate ada") for number in range(5)]
+        rest = [store.submit(put("bob"), lock="rate bob"), store.submit(put("c")), store.submit(put("d"))]
+        began = time.monotonic()
+        going.set()
+        for job in needing:
+            with pytest.raises(StoreError, match="locked by a different process for too long"):
+                job.result()
+        assert [job.result() for job in rest] == ["bob", "c", "d"]
+        assert time.monotonic() - began < 8  # 3 s for the lock; one after the other would take 30
+        began = time.monotonic()
+        with pytest.raises(StoreError, match="locked by a different process for too long"):
+            store.submit(put("e"), lock="rate ada").result()
+        assert time.monotonic() - began < 5.5  # twice would take 6
+        other.rollback()
+    assert store.submit(put("e"), lock="rate ada").result() == "e"
+    assert store.read(names, []) == ["a", "bob", "c", "d", "e"]

@@ -15,6 +15,7 @@ from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.postgres.lease_owner import LeaseOwner
 from portbook.stores.postgres.postgres_store import PostgresStore
+from support.postgres_server import own_server
 
 TERMS = LeaseTerms(length_s=600.0, renew_s=300.0, margin_s=100.0)
 
@@ -28,6 +29,13 @@ class Ticks:
 
 @pytest.fixture
 def store(postgres_schema: str) -> Iterator[PostgresStore]:
+    made = PostgresStore(postgres_schema)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def other_store(postgres_schema: str) -> Iterator[PostgresStore]:
     made = PostgresStore(postgres_schema)
     yield made
     made.close()
@@ -81,6 +89,83 @@ def test_a_lost_lease_stays_lost_and_its_node_goes_on_under_a_new_name(
     assert not owner.may_start(name)
     assert not store.read(lambda connection: owner.lives(name, connection), True)
     owner.end()
+
+
+def end_in(url: str, seconds: float) -> None:
+    """Let every lease run out in so many seconds."""
+    with psycopg.connect(url, autocommit=True) as database:
+        database.execute(
+            "UPDATE lease SET expires_at = extract(epoch FROM clock_timestamp()) * 1000000 + %s",
+            (seconds * 1_000_000,),
+        )
+
+
+def await_end(store: PostgresStore, name: str) -> None:
+    """Wait until the time has passed that others read in the lease."""
+    left = "SELECT count(*) FROM lease WHERE owner = ? AND expires_at > unixepoch('subsec') * 1000000"
+    deadline = time.monotonic() + 60
+    while store.read(lambda connection: connection.execute(left, (name,)).get, 1):
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("commit_s", [0.0, 1.5])
+def test_a_renewal_that_would_be_committed_after_the_lease_has_run_out_is_undone(
+    store: PostgresStore, other_store: PostgresStore, postgres_schema: str, commit_s: float
+) -> None:
+    owner, other = owner_in(store, Ticks(), TERMS._replace(commit_s=commit_s)), owner_in(other_store, Ticks())
+    name = claimed(store, owner)
+    kept: list[bool] = []
+    seen: list[bool] = []
+
+    def renew_slowly(connection: Connection) -> bool:
+        kept.append(owner.keeps(connection, name))
+        if kept[-1]:
+            if commit_s:
+                time.sleep(1.8)  # others still count on it, but may no longer do so when it is committed
+            else:
+                await_end(other_store, name)
+            seen.append(other_store.read(lambda connection: other.lives(name, connection), False))
+        return kept[-1]
+
+    end_in(postgres_schema, 3.0 if commit_s else 0.5)
+    assert store.submit(renew_slowly).result() is False
+    assert (kept, seen) == ([True, False], [True])  # it may still be renewed as long as others can see
+    await_end(other_store, name)
+    assert not other_store.read(lambda connection: other.lives(name, connection), True)
+    assert claimed(store, owner) != name
+    owner.end()
+
+
+@pytest.mark.covers("021.store.lease-stays-lost")
+def test_a_renewal_that_is_seen_late_does_not_bring_a_lost_lease_back() -> None:
+    """The server waits for a standby that has to confirm each commit, and is not there."""
+    with own_server() as server, psycopg.connect(server.url, autocommit=True) as database:
+        store, other_store = PostgresStore(server.url), PostgresStore(server.url)
+        owner, other = owner_in(store, Ticks()), owner_in(other_store, Ticks())
+        name = claimed(store, owner)
+        assert other_store.read(lambda connection: other.lives(name, connection), False)
+        end_in(server.url, 1.5)
+        database.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        database.execute("SELECT pg_reload_conf()")
+        while database.execute("SHOW synchronous_standby_names").fetchone() != ("nobody",):
+            time.sleep(0.01)
+        renewing = store.submit(lambda connection: owner.keeps(connection, name))
+        await_end(other_store, name)
+        seen = [other_store.read(lambda connection: other.lives(name, connection), False)]
+        assert not renewing.done(), "the server did not wait: the test shows nothing"
+        database.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        database.execute("SELECT pg_reload_conf()")
+        assert renewing.result() is True
+        seen.append(other_store.read(lambda connection: other.lives(name, connection), False))
+        assert seen == [True, True]
+        # And one that was counted as lost cannot be renewed, however its row would look.
+        end_in(server.url, -1)
+        assert not other_store.read(lambda connection: other.lives(name, connection), True)
+        end_in(server.url, 60)
+        assert not store.submit(lambda connection: owner.keeps(connection, name)).result()
+        owner.end()
+        store.close()
+        other_store.close()
 
 
 def test_leases_that_were_deleted_are_lost_too(store: PostgresStore, postgres_schema: str) -> None:

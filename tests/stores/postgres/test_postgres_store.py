@@ -13,10 +13,9 @@ import pytest
 from portbook.access.lease import LeaseTerms
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
-from portbook.stores.observations import Observation, ObservationStore
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.sessions import KeptSession, SessionStore
-from portbook.stores.upstreams import UpstreamStore
+from portbook.stores.upstreams import Observation, ObservationStore, UpstreamStore
 from support.approval_world import FixedClock
 
 

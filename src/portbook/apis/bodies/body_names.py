@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from portbook.apis.parameter_styles import unsendable
 from portbook.apis.query_names import TakenNames
-from portbook.apis.unsendable import unsendable
 from portbook.tools.operation import BodyPart
 
 __all__ = ["BodyNames"]

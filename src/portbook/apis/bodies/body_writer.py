@@ -9,9 +9,8 @@ from portbook.apis.bodies.body_names import BodyNames
 from portbook.apis.bodies.file_arguments import file_of
 from portbook.apis.bodies.multipart import MultipartBody
 from portbook.apis.bodies.urlencoded import UrlencodedBody
-from portbook.apis.parameter_styles import plain_text
+from portbook.apis.parameter_styles import plain_text, unsendable
 from portbook.apis.query_names import TakenNames
-from portbook.apis.unsendable import unsendable
 from portbook.model import JSON, JSONObject
 from portbook.tools.media_types import MediaKind, kind_of
 from portbook.tools.operation import HttpOperation

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from portbook.apis.unsendable import unsendable
+from portbook.apis.parameter_styles import unsendable
 from portbook.model import JSON, JSONObject
 from portbook.tools.media_types import essence, is_media_type
 

@@ -20,8 +20,7 @@ from typing import Final, NamedTuple
 
 from portbook.apis.bodies.body_names import BodyNames
 from portbook.apis.bodies.file_arguments import file_of
-from portbook.apis.parameter_styles import AmbiguousText, as_is, pairs_of, plain_text, present
-from portbook.apis.unsendable import unsendable
+from portbook.apis.parameter_styles import AmbiguousText, as_is, pairs_of, plain_text, present, unsendable
 from portbook.canonical import json_bytes
 from portbook.model import JSON, JSONObject
 from portbook.tools.media_types import BINARY_TYPE, JSON_TYPE

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from portbook.apis.bodies.body_names import BodyNames
-from portbook.apis.parameter_styles import AmbiguousText, as_form_text, as_reserved_text, pairs_of
-from portbook.apis.unsendable import unsendable
+from portbook.apis.parameter_styles import AmbiguousText, as_form_text, as_reserved_text, pairs_of, unsendable
 from portbook.model import JSONObject
 from portbook.tools.media_types import FORM_TYPE
 

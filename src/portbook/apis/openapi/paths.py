@@ -15,8 +15,13 @@ from typing import Final, NamedTuple
 from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi.document_files import BadOpenAPI, DocumentNode, Documents
 from portbook.apis.openapi.imported_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
-from portbook.apis.openapi.operation_names import ImportedNames, plain_name
-from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead, OperationReader
+from portbook.apis.openapi.operation_reader import (
+    ImportedNames,
+    ImportedOperation,
+    OperationHead,
+    OperationReader,
+    plain_name,
+)
 from portbook.apis.openapi.schemas import SchemaWriters
 from portbook.apis.openapi.security_schemes import read_requirement
 from portbook.apis.openapi.servers import ServerChooser

@@ -24,8 +24,8 @@ from portbook.apis.openapi.one_sided_properties import (
 )
 from portbook.apis.openapi.vendor_keywords import DROPPED, translated
 from portbook.model import JSONObject
-from portbook.schema.definition_weights import DefinitionWeights, referred_names
 from portbook.schema.engine import is_usable_pattern
+from portbook.schema.evaluation_cost import DefinitionWeights, referred_names
 from portbook.tools.tool_names import name_digest
 
 __all__ = ["SchemaWriter", "SchemaWriters"]

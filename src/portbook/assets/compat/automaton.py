@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from portbook.assets.compat.character_sets import CharacterSet
-from portbook.assets.compat.pattern_syntax import Choice, Edge, Node, One, Repeat, Series, Unreadable
+from portbook.assets.compat.pattern_syntax import (
+    CharacterSet,
+    Choice,
+    Edge,
+    Node,
+    One,
+    Repeat,
+    Series,
+    Unreadable,
+)
 
 __all__ = ["Automaton", "State"]
 

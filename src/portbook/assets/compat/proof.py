@@ -11,9 +11,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.assets.compat.equivalence import Equivalence
-from portbook.assets.compat.keyword_rules import KeywordRules
-from portbook.assets.compat.keyword_tables import ABOUT, OPAQUE, WHOLE
-from portbook.assets.compat.proof_rule import every
+from portbook.assets.compat.keyword_rules import ABOUT, OPAQUE, WHOLE, KeywordRules, every
 from portbook.assets.compat.stated_values import forms, is_exact, types_at
 from portbook.assets.compat.subschemas import Place, Subschemas
 from portbook.assets.compat.text_languages import TextLanguages

@@ -11,8 +11,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 from portbook.assets.compat.automaton import Automaton, State
-from portbook.assets.compat.character_sets import ANY, representatives
-from portbook.assets.compat.pattern_syntax import Edge, Node, One, Repeat, Series, Unreadable, read_pattern
+from portbook.assets.compat.pattern_syntax import (
+    ANY,
+    Edge,
+    Node,
+    One,
+    Repeat,
+    Series,
+    Unreadable,
+    read_pattern,
+    representatives,
+)
 from portbook.model import JSON, JSONObject
 
 __all__ = ["TextLanguages", "Undecided"]

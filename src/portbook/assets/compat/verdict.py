@@ -20,8 +20,8 @@ from portbook.assets.compat.counterexample import (
 from portbook.assets.compat.proof import Inclusion
 from portbook.assets.compat.subschemas import Subschemas
 from portbook.assets.compat.text_languages import TextLanguages
-from portbook.assets.names import schema_name
 from portbook.assets.schema_files import SchemaFolder
+from portbook.assets.schema_of_asset import schema_name
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator

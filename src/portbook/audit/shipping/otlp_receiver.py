@@ -17,10 +17,9 @@ from portbook.audit.shipping.otlp_logs import otlp_logs
 from portbook.audit.shipping.ship_target import OtlpTarget
 from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
 from portbook.net.destinations import Destinations, parse_url
-from portbook.net.dial import Unreachable, Untrusted
+from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
-from portbook.net.resolved_addresses import NotPermitted
 from portbook.version import __version__
 
 __all__ = ["OtlpReceiver"]

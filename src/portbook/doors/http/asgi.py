@@ -23,9 +23,8 @@ from portbook.doors.http.request import RequestHead, decoded_path
 from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Handling, Router, begin_reply, finish_reply
 from portbook.errors import Reason, Refused
-from portbook.executors.eager_task import start_now
-from portbook.wire.lines import OVERSIZE, Frame
-from portbook.wire.message_size import MAX_FRAME_BYTES
+from portbook.executors.coroutines import start_now
+from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["Application", "Receive", "Scope", "Send", "asgi_application"]
 

@@ -13,6 +13,7 @@ from portbook.errors import Refused
 from portbook.model import Answer, Arrival
 from portbook.stages.recorder import Recorder
 from portbook.stages.state import CallState
+from portbook.text.named_tuple import new_tuple
 from portbook.wire.lines import Frame
 
 __all__ = ["message_route", "refuse_on_record"]
@@ -29,8 +30,8 @@ def message_route(
     """Return the route at `path`, which reads one message and replies with the answer to its call.
 
     `begin` also gets the last segment of the path; `recorder` holds the record of a call that ends at once.
-    `refuse` records and words a request that is refused
-    unread: its Host or Origin is foreign, or its body is not JSON, too slow or cut off.
+    `refuse` records and words a request that is refused unread: its Host or Origin is foreign, or its body is
+    not JSON, too slow or cut off.
     """
 
     def arrive(head: RequestHead) -> Arrival:
@@ -43,7 +44,9 @@ def message_route(
             begun = begin(frame, head.derive(arrive), segment)
         finally:
             recorder.release()
-        return HeldReply(recorder, begun) if isinstance(begun, CallState) else _replied(begun)
+        if isinstance(begun, CallState):
+            return new_tuple(HeldReply, (recorder, begun, reply_to))
+        return _replied(begun)
 
     return Route(serve, refuse_on_record(path, refuse), takes_message=True)
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from portbook.app.assemble import assemble
 from portbook.doors.http.asgi import asgi_application
-from portbook.doors.http.route_table import routes_of
+from portbook.doors.http.route_table import routes_of, sessions_of
 from portbook.settings import load_settings
 from portbook.tools.toolset import Toolset
 
 __all__ = ["MountedApp"]
+
+# As long as a server of our own waits for calls whose client has left.
+_GRACE_S: Final = 40.0
 
 
 class MountedApp:
@@ -35,7 +38,9 @@ class MountedApp:
         file = None if config is None else Path(config)
         settings = load_settings(file, os.environ, {}, Path.cwd())
         self._app = assemble(settings, is_exposed=is_exposed, toolsets=toolsets, is_server=True)
-        self._serve = asgi_application(routes_of(self._app, has_legacy_sse=settings.legacy_sse))
+        self._sessions = sessions_of(self._app, lambda _: None)
+        routes = routes_of(self._app, has_legacy_sse=settings.legacy_sse, sessions=self._sessions)
+        self._serve = asgi_application(routes)
         self._is_open = True
         self._is_started = False
 
@@ -58,8 +63,10 @@ class MountedApp:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def close(self) -> None:
-        """End streams, finish calls, and close the log and the store."""
+        """End streams, finish calls, also those whose client has left, and close the log and the store."""
         if self._is_open:
             self._is_open = False
             self._app.changes.close()
+            await self._sessions.calls_ended(_GRACE_S)
+            await self._sessions.cancel_calls()  # while they can still be recorded
             await self._app.close()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from portbook.doors.http.request import Headers
-from portbook.doors.http.response import Reply, lines_of
+from portbook.doors.http.accept import wants_page
+from portbook.doors.http.request import Headers, InboundRequest
+from portbook.doors.http.response import Replied, Reply, lines_of
+from portbook.doors.http.router import Serve, finish_reply
 
-__all__ = ["SAFETY_LINES", "Page", "fill"]
+__all__ = ["SAFETY_LINES", "Page", "fill", "readable_refusals"]
 
 # What a page, its script and its style are sent with. No window of a different site keeps a handle on ours,
 # none of it is loaded by a different site, a page loads nothing that does not allow it, and no address of
@@ -69,3 +72,33 @@ def _digests(texts: list[str]) -> str:
     return " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts
     )
+
+
+# What people see where a program sees 401: a browser that follows an address sends no key with it.
+
+_LINES: Final = b"www-authenticate: Bearer\r\nvary: Accept\r\n"
+
+
+def readable_refusals(serve: Serve) -> Serve:
+    """Return what serves the same, but words the refusal of a missing key for people where a browser asks."""
+
+    def served(request: InboundRequest) -> Replied:
+        if not wants_page(request.head.fields.get(b"accept")):
+            return serve(request)
+        return _worded(serve(request), request)
+
+    return served
+
+
+async def _worded(replied: Replied, request: InboundRequest) -> Reply:
+    reply = await finish_reply(replied)
+    if reply.status != 401:
+        return reply
+    # Relative, so that it also works where an application mounts Portbook below a path of its own.
+    up = "../" * (request.head.path.count("/") - 1) or "./"
+    return _page().filled({"up": up}, _LINES)._replace(status=401)
+
+
+@functools.cache
+def _page() -> Page:
+    return Page("key_needed.html")

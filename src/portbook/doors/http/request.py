@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote
 
@@ -11,7 +12,16 @@ from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.model import Arrival
 from portbook.wire.lines import Frame
 
-__all__ = ["AUTHORITY", "Headers", "InboundRequest", "RequestHead", "arrival_of", "decoded_path", "key_of"]
+__all__ = [
+    "AUTHORITY",
+    "Headers",
+    "InboundRequest",
+    "RequestHead",
+    "arrival_of",
+    "decoded_path",
+    "key_of",
+    "one_for_equal",
+]
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 T = TypeVar("T")
@@ -20,6 +30,11 @@ T = TypeVar("T")
 AUTHORITY: Final = b":authority"
 
 _MAX_SESSION: Final = 256
+
+# Heads of one client differ in the length of the body alone: how its messages arrive is one object, by which
+# records know that they are alike. A longer one could fill memory.
+_MAX_REMEMBERED: Final = 1024
+_REMEMBERED: Final = 512
 
 _SLASH: Final = re.compile("%2f", re.IGNORECASE)
 
@@ -53,9 +68,10 @@ class RequestHead:
     def derive(self, make: Callable[[RequestHead], T]) -> T:
         """Return what `make` makes of this head, made once: clients send the same head again and again."""
         derived = self._derived
-        if make not in derived:
-            derived[make] = make(self)
-        return derived[make]
+        if make in derived:
+            return derived[make]
+        derived[make] = made = make(self)
+        return made
 
 
 class InboundRequest(NamedTuple):
@@ -83,7 +99,7 @@ def arrival_of(head: RequestHead, route: str, headers: Mapping[str, str] | None 
     """Return how a request arrived; `headers` are those to compare with its message."""
     fields = head.fields
     session = fields.get(b"x-session-id", b"").decode("latin-1")
-    return Arrival(
+    arrival = Arrival(
         "http",
         route,
         key_of(head),
@@ -91,6 +107,27 @@ def arrival_of(head: RequestHead, route: str, headers: Mapping[str, str] | None 
         session if 0 < len(session) <= _MAX_SESSION else None,
         headers,
     )
+    return one_for_equal(arrival)
+
+
+def one_for_equal(arrival: Arrival) -> Arrival:
+    """Return the one object for equal arrivals, unless it is long, or of one trace.
+
+    All that an arrival holds is part of the look-up, and none of it is a verdict: calls check their keys.
+    """
+    said = () if arrival.headers is None else tuple(arrival.headers.items())
+    size = len(arrival.route) + len(arrival.key or "") + sum(len(name) + len(value) for name, value in said)
+    if arrival.traceparent or size > _MAX_REMEMBERED:
+        return arrival
+    has_headers = arrival.headers is not None
+    return _remembered(arrival.route, arrival.key, arrival.session, has_headers, said)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _remembered(
+    route: str, key: str | None, session: str | None, has_headers: bool, said: tuple[tuple[str, str], ...]
+) -> Arrival:
+    return Arrival("http", route, key, "", session, dict(said) if has_headers else None)
 
 
 def key_of(head: RequestHead) -> str | None:

@@ -11,6 +11,7 @@ from portbook.doors.http.request import Headers
 from portbook.errors import Refused
 from portbook.model import Answer, JSONObject
 from portbook.stages.state import CallState
+from portbook.text.named_tuple import new_tuple
 from portbook.wire.trace_context import traceparent_of
 
 __all__ = [
@@ -65,7 +66,7 @@ def reply_to(answer: Answer, more: bytes = b"") -> Reply:
     if retry_after_s is not None:
         lines += b"retry-after: %d\r\n" % retry_after_s
     # After 408 and 413 the rest of the message must not be read as a new request.
-    return Reply(status, lines + more, body or b"", None, status in (408, 413))
+    return new_tuple(Reply, (status, lines + more, body or b"", None, status in (408, 413)))
 
 
 class HeldRecords(Protocol):

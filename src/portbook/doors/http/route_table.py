@@ -12,7 +12,6 @@ from portbook.doors.http.approvals import APPROVALS, decide_approval, list_appro
 from portbook.doors.http.console import console
 from portbook.doors.http.docs_page import DOCS, docs_page
 from portbook.doors.http.health import Fellows, health, livez
-from portbook.doors.http.key_page import readable_refusals
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
 from portbook.doors.http.mcp.legacy_sse import MESSAGES, SSE, legacy_sse
@@ -38,6 +37,7 @@ from portbook.doors.http.operator.upstream_routes import (
     upstream_counts,
 )
 from portbook.doors.http.operator.waiting_route import WAITING, list_waiting
+from portbook.doors.http.page import readable_refusals
 from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tool, tools
 from portbook.doors.http.router import Route, Router, Serve
 from portbook.doors.http.rpc import ROUTE, rpc
@@ -103,7 +103,7 @@ def route_table(
     for method, route in mcp(boundary, sessions).items():
         routes[method, MCP] = route
     if has_legacy_sse:
-        routes |= legacy_sse(boundary, sessions.is_known, served.changes.on_close)
+        routes |= legacy_sse(boundary, sessions, served.changes.on_close)
     return routes
 
 

@@ -19,6 +19,7 @@ from portbook.doors.http.request import InboundRequest, RequestHead
 from portbook.doors.http.response import HeldReply, Replied, Reply, Replying, problem, refusal
 from portbook.errors import Reason, Refused
 from portbook.net.allowed_hosts_and_origins import Hosts
+from portbook.text.named_tuple import new_tuple
 from portbook.wire.lines import Frame
 
 __all__ = [
@@ -137,7 +138,7 @@ def begin_reply(
     try:
         if isinstance(body, Refused):
             return handling.refuse(head, body)
-        return handling.serve(InboundRequest(head, body, handling.segment, memory))
+        return handling.serve(new_tuple(InboundRequest, (head, body, handling.segment, memory)))
     except Exception:  # noqa: BLE001 - a bug of ours is answered, and takes no other request with it
         return _failed()
 

@@ -19,7 +19,7 @@ import psycopg
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-__all__ = ["BoundedConnection", "DatabaseRows", "in_postgresql"]
+__all__ = ["COMMIT_BY", "BoundedConnection", "DatabaseRows", "in_postgresql"]
 
 RV = TypeVar("RV")
 
@@ -36,6 +36,13 @@ _LIMITS: Final = "".join(
 )
 _READ: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{_LIMITS}".encode()
 _WRITE: Final = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE{_LIMITS}".encode()
+
+# What a statement returns whose transaction has to be committed by a time, in microseconds; the earliest one
+# counts. It is checked in one message with the COMMIT: between two the network may be gone for a while.
+_COMMIT_BY: Final = "coalesce(nullif(current_setting('portbook.commit_by', true), '')::bigint, 9e18::bigint)"
+COMMIT_BY: Final = f"set_config('portbook.commit_by', least({_COMMIT_BY}, {{}})::text, true)"
+_IN_TIME: Final = f"(extract(epoch FROM clock_timestamp()) * 1000000 < {_COMMIT_BY})::int"
+_COMMIT: Final = f"SELECT 1 / {_IN_TIME}; COMMIT".encode()
 
 # For a network that goes away without a word. An address may say otherwise.
 _DEFAULTS: Final[Mapping[str, str | int]] = {
@@ -139,7 +146,8 @@ class BoundedConnection:
 
     def commit(self) -> None:
         """Commit the transaction. Raises `psycopg.Error` where it was not, or that is not known."""
-        cursor = self.raw.execute("COMMIT")
+        cursor = self.raw.execute(_COMMIT)
+        cursor.nextset()
         if cursor.statusmessage != "COMMIT":
             raise psycopg.errors.InFailedSqlTransaction
 

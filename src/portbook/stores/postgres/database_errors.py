@@ -24,10 +24,10 @@ _READ_ONLY: Final = "can only be read; name the primary server"
 _AWAY: Final = "cannot be reached; check that PostgreSQL runs, its address and its firewall"
 
 # The answers to COMMIT that say that it was not done: violated constraints and conflicts with others, a
-# transaction that had failed before, and one that was idle for too long.
+# transaction that had failed before, one that was idle for too long, and one that came after its time.
 _UNDONE_CLASSES: Final = ("23", "40")
 _COMPLETION_UNKNOWN: Final = "40003"
-_UNDONE: Final = ("25P02", "25P03")
+_UNDONE: Final = ("25P02", "25P03", "22012")
 
 # The first that fits.
 _SENTENCES: Final[tuple[tuple[type[psycopg.Error], str], ...]] = (

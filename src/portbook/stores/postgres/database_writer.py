@@ -25,7 +25,7 @@ from portbook.stores.postgres.database_errors import (
     is_certainly_undone,
     is_connection_lost,
 )
-from portbook.stores.write_queue import JobEnding, WriteJob, WriteQueue
+from portbook.stores.writer import JobEnding, WriteJob, WriteQueue
 
 __all__ = ["CHANNEL", "DatabaseWriter"]
 
@@ -40,8 +40,9 @@ _LOCKS: Final = (
     b"FROM unnest(%s::text[]) AS name ORDER BY k) AS locks"
 )
 
-# For the rest of a transaction in which a job has waited for too long.
+# For the rest of a transaction in which a job has waited for too long, and for what waited together with it.
 _HURRY: Final = b"SET LOCAL lock_timeout = '20ms'"
+_TOO_LONG: Final = (errors.LockNotAvailable, errors.QueryCanceled)
 
 # How long to ask what became of a transaction, and how often.
 _RESOLVE_S: Final = 15.0
@@ -92,6 +93,11 @@ class DatabaseWriter:
         try:
             return self._attempt(batch)
         except _Undone as undone:
+            is_too_long = isinstance(undone.reason, _TOO_LONG)
+            if len(batch) > 1 and is_too_long:
+                return self._commit_by_locks(batch)
+            if is_too_long:
+                raise database_problem(self._place, undone.reason) from None
             if len(batch) > 1 and not is_connection_lost(undone.reason):  # one of the jobs may be the reason
                 return [ending for job in batch for ending in self._commit_alone(job)]
             if isinstance(undone.reason, errors.DeadlockDetected):
@@ -101,21 +107,46 @@ class DatabaseWriter:
         except _Undone as undone:
             raise database_problem(self._place, undone.reason) from None
 
+    def _commit_by_locks(self, batch: Sequence[WriteJob]) -> list[JobEnding]:
+        """Return how each job ended, after a transaction for each lock: one of them was held for too long.
+
+        Those that need none come first, and nobody waits for that lock again.
+        """
+        groups: dict[str | None, list[WriteJob]] = {None: []}
+        for job in batch:
+            groups.setdefault(job.lock, []).append(job)
+        endings: dict[int, JobEnding] = {}
+        for jobs in groups.values():
+            if jobs:
+                ended = self._commit_group(jobs)
+                endings |= {id(job): ending for job, ending in zip(jobs, ended, strict=True)}
+        return [endings[id(job)] for job in batch]
+
+    def _commit_group(self, jobs: Sequence[WriteJob]) -> list[JobEnding]:
+        try:
+            return self._attempt(jobs, is_hurried=True)
+        except _Undone as undone:
+            if isinstance(undone.reason, _TOO_LONG):
+                return [(None, database_problem(self._place, undone.reason)) for _ in jobs]
+            return [ending for job in jobs for ending in self._commit_alone(job)]
+        except StoreError as error:
+            return [(None, type(error)(str(error))) for _ in jobs]
+
     def _commit_alone(self, job: WriteJob) -> list[JobEnding]:
         try:
             return self._commit([job])
         except StoreError as error:
             return [(None, error)]
 
-    def _attempt(self, batch: Sequence[WriteJob]) -> list[JobEnding]:
-        """Return how each job ended, after one transaction.
+    def _attempt(self, batch: Sequence[WriteJob], *, is_hurried: bool = False) -> list[JobEnding]:
+        """Return how each job ended, after one transaction; one that `is_hurried` hardly waits for locks.
 
         Raises `_Undone` where it was rolled back and may run again, `UnknownOutcome` where that is not known,
         and any other `StoreError` where the database cannot be reached.
         """
         connection = self._connected()
         try:
-            endings = self._run(connection, batch)
+            endings = self._run(connection, batch, is_hurried=is_hurried)
             has_written = self._proof.leave(connection)
         except psycopg.Error as error:
             self._give_up(connection)
@@ -138,10 +169,14 @@ class DatabaseWriter:
             self._has_news = True
         return endings
 
-    def _run(self, connection: BoundedConnection, batch: Sequence[WriteJob]) -> list[JobEnding]:
+    def _run(
+        self, connection: BoundedConnection, batch: Sequence[WriteJob], *, is_hurried: bool
+    ) -> list[JobEnding]:
         connection.begin(is_write=True)
         locks = [job.lock for job in batch if job.lock is not None]
         if locks:
+            if is_hurried:
+                connection.plain(_HURRY)
             connection.plain(_LOCKS, (locks,))
         endings: list[JobEnding] = []
         for job in batch:
@@ -152,7 +187,7 @@ class DatabaseWriter:
                 if is_connection_lost(error) or isinstance(error, errors.DeadlockDetected):
                     raise  # it was not the job's fault
                 connection.plain(b"ROLLBACK TO SAVEPOINT job; RELEASE SAVEPOINT job")
-                if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
+                if isinstance(error, _TOO_LONG):
                     connection.plain(_HURRY)  # those that wait together do not wait one after the other
                 endings.append((None, database_problem(self._place, error)))
             else:

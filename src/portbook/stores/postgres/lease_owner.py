@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from portbook.access.lease import Lease, LeaseTerms
 from portbook.stores.errors import StoreError
+from portbook.stores.postgres.bounded_connection import COMMIT_BY
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -23,21 +24,23 @@ if TYPE_CHECKING:
 
 __all__ = ["LeaseOwner"]
 
-# Of a lease that is not lost.
+# Of a lease that is not lost. Until the commit others read the time before, so the commit has to come first.
+_NOW: Final = "CAST(unixepoch('subsec') * 1000000 AS INTEGER)"
 _RENEW: Final = (
-    "UPDATE lease SET expires_at = greatest(expires_at, CAST(unixepoch('subsec') * 1000000 AS INTEGER) + ?) "
-    "WHERE owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000000 AS INTEGER) RETURNING owner"
+    f"UPDATE lease SET expires_at = greatest(lease.expires_at, {_NOW} + ?) "  # noqa: S608 - constants
+    "FROM (SELECT owner, expires_at - ? AS commit_by FROM lease WHERE owner = ? FOR UPDATE) AS before "
+    f"WHERE lease.owner = before.owner AND commit_by > {_NOW} RETURNING {COMMIT_BY.format('commit_by')}"
 )
-_TAKE: Final = (
-    "INSERT INTO lease (owner, expires_at) VALUES (?, CAST(unixepoch('subsec') * 1000000 AS INTEGER) + ?)"
+_TAKE: Final = f"INSERT INTO lease (owner, expires_at) VALUES (?, {_NOW} + ?)"  # noqa: S608 - as above
+_FIND: Final = f"SELECT (expires_at > {_NOW})::int FROM lease WHERE owner = ?"  # noqa: S608 - as above
+# Nobody takes a lease for lost before it is deleted: a renewal that was committed may be seen late, as with a
+# standby that has to confirm it. Until then its row is locked, and the lease is not lost.
+_DELETE_LOST: Final = (
+    "DELETE FROM lease WHERE owner IN "  # noqa: S608 - as above
+    f"(SELECT owner FROM lease WHERE owner = ? AND expires_at <= {_NOW} FOR UPDATE SKIP LOCKED)"
 )
-_LIVES: Final = (
-    "SELECT 1 FROM lease WHERE owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000000 AS INTEGER)"
-)
-# Long after anybody asks for them: a lease that is gone is as lost as one that has expired.
-_SWEEP: Final = (
-    "DELETE FROM lease WHERE expires_at < CAST(unixepoch('subsec') * 1000000 AS INTEGER) - 86400000000"
-)
+# Of those that nobody asked for.
+_SWEEP: Final = f"DELETE FROM lease WHERE expires_at < {_NOW} - 86400000000"  # noqa: S608 - as above
 
 
 def _tick() -> float:
@@ -104,7 +107,8 @@ class LeaseOwner:
 
     def keeps(self, connection: Connection, name: str) -> bool:
         """Return whether the lease of `name` is not lost, and renew it in the same transaction."""
-        return connection.execute(_RENEW, (self._length_us, name)).fetchone() is not None
+        commit_us = round(self._terms.commit_s * 1_000_000)
+        return connection.execute(_RENEW, (self._length_us, commit_us, name)).fetchone() is not None
 
     def abandon(self, name: str, is_used: Callable[[], bool]) -> None:
         """Claim nothing more under `name`; renew its lease only while calls run under it."""
@@ -114,7 +118,15 @@ class LeaseOwner:
 
     def lives(self, name: str | None, connection: Connection) -> bool:
         """Return whether the lease of the owner with this name is not lost, by the clock of the database."""
-        return name is not None and connection.execute(_LIVES, (name,)).fetchone() is not None
+        found = None if name is None else connection.execute(_FIND, (name,)).fetchone()
+        if name is None or found is None:
+            return False
+        if found[0]:
+            return True
+        try:  # in a transaction of its own: this one may only read, or may be undone
+            return self._submit_renewal(lambda writing: _is_left(writing, name)).result()
+        except StoreError:  # whether it is lost was not written, so nobody may know that it is
+            return True
 
     def end(self) -> None:
         """Give up the lease: all calls have ended, and are written. Before the store is closed."""
@@ -145,6 +157,12 @@ class LeaseOwner:
             job = self._submit_renewal(lambda connection: self.keeps(connection, name))
             if job.result() and name == self._name:
                 self.confirm(name, since)
+
+
+def _is_left(connection: Connection, name: str) -> bool:
+    """Delete a lease that has run out; return whether it is still there, because it is just being renewed."""
+    connection.execute(_DELETE_LOST, (name,))
+    return connection.execute(_FIND, (name,)).fetchone() is not None
 
 
 def _given_up(connection: Connection, names: Iterable[str]) -> bool:

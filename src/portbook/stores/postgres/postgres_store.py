@@ -58,6 +58,7 @@ class PostgresStore:
         self.place = place_of_database(url)
         self.path = None
         self.is_memory = False
+        self.spans_machines = True
         self._url = url
         self._draw = draw
         self._lease_terms = lease_terms

@@ -15,8 +15,7 @@ from portbook.doors.http.mcp.own_stream import OwnStream, OwnStreams
 from portbook.doors.http.mcp.resumable_stream import StreamPosition
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
-from portbook.mcp.node import CHANGE, NOTICE, Node
-from portbook.mcp.node_lease import NodeLease
+from portbook.mcp.node import CHANGE, NOTICE, Node, NodeLease
 from portbook.stores.mailbox import DraftMail, Mailbox
 from portbook.stores.sqlite import Store
 from portbook.stores.stream_rows import StreamRows

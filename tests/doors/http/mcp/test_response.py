@@ -63,7 +63,6 @@ def test_in_a_session_a_call_outlives_the_connection_that_made_it(tmp_path: Path
     run(main())
 
 
-@pytest.mark.covers("design.http-server.workload-of-sessions")
 def test_a_call_that_outlives_its_connection_still_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,10 +12,9 @@ from portbook.doors.http.response import HeldReply, Reply, Write
 from portbook.doors.http.router import Refuse, Route, Router, Serve
 from portbook.doors.http.server.admission import ConnectionLimits
 from portbook.doors.http.server.answerer import Answerer
-from portbook.doors.http.server.client_output import ClientOutput
-from portbook.doors.http.server.connection_state import ConnectionState
 from portbook.doors.http.server.deadlines import Deadlines
-from portbook.doors.http.server.open_connections import OpenConnections
+from portbook.doors.http.server.flow_control import ClientOutput
+from portbook.doors.http.server.open_connections import ConnectionState, OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses
 from portbook.errors import Refused
 from portbook.model import Answer
@@ -41,7 +40,7 @@ class Scene:
 
     # a connection
     def give_way(self) -> None: ...
-    def answered(self, *, is_whole: bool) -> None:
+    def answered(self, *, is_whole: bool = True) -> None:
         self.notes.append("whole" if is_whole else "a part")
 
     def take_next(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.chunked_body import ChunkedBody
+from portbook.doors.http.server.head_parser import BadRequest
 
 WHOLE = b"3\r\nabc\r\nA;name=value\r\n0123456789\r\n000\r\nTrailer: x\r\nauthorization: y\r\n\r\n"
 

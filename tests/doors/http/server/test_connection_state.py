@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from portbook.doors.http.router import Router
 from portbook.doors.http.server.admission import ConnectionLimits
-from portbook.doors.http.server.connection_state import ConnectionState
 from portbook.doors.http.server.deadlines import NEVER, Deadlines, Phase
-from portbook.doors.http.server.open_connections import OpenConnections
+from portbook.doors.http.server.open_connections import ConnectionState, OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses
 from portbook.net.allowed_hosts_and_origins import Hosts
 

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from portbook.doors.http.request import AUTHORITY
-from portbook.doors.http.server.bad_request import BadRequest
-from portbook.doors.http.server.head_parser import MAX_HEAD_BYTES, parse_head
+from portbook.doors.http.server.head_parser import MAX_HEAD_BYTES, BadRequest, parse_head
 
 
 def head(*lines: bytes, first: bytes = b"POST /mcp HTTP/1.1") -> bytes:

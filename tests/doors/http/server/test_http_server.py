@@ -54,6 +54,9 @@ class Calls:
         self.seen.append("questions fail")
         self.ended.set()
 
+    def give_up_waiting(self) -> None:
+        self.seen.append("waiting given up")
+
     async def calls_ended(self, seconds: float) -> None:
         await self.ended.wait()
         self.seen.append("calls ended")
@@ -82,7 +85,7 @@ def test_calls_whose_client_is_away_are_waited_for_and_what_was_asked_fails_last
         await asyncio.sleep(0)
         (server.retire if is_replaced else server.stop)()
         await asyncio.wait_for(serving, 60)
-        assert calls.seen == [*before, "streams end", "questions fail", "calls ended"]
+        assert calls.seen == [*before, "streams end", "waiting given up", "questions fail", "calls ended"]
 
     asyncio.run(main())
 
@@ -99,7 +102,7 @@ def test_what_was_asked_fails_at_once_where_a_replaced_server_is_stopped() -> No
         await asyncio.wait_for(is_stopping.wait(), 60)
         server.stop()
         await asyncio.wait_for(serving, 60)
-        assert calls.seen == ["answers may come", "questions fail", "calls ended"]
+        assert calls.seen == ["answers may come", "waiting given up", "questions fail", "calls ended"]
 
     asyncio.run(main())
 

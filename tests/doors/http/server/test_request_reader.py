@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
-from portbook.doors.http.server.bad_request import BadRequest
-from portbook.doors.http.server.head_parser import MAX_HEAD_BYTES
+from portbook.doors.http.server.head_parser import MAX_HEAD_BYTES, BadRequest
 from portbook.doors.http.server.request_reader import RequestReader
-from portbook.wire.lines import OVERSIZE
-from portbook.wire.message_size import MAX_FRAME_BYTES
+from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE
 
 FIRST = b"POST /a HTTP/1.1\r\nhost: h\r\ncontent-length: 5\r\n\r\nhello"
 SECOND = b"POST /b HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nx: y\r\n\r\n"
@@ -41,6 +41,62 @@ def test_requests_are_read_one_after_the_other_however_they_come() -> None:
     assert requests(*[whole[at : at + 1] for at in range(len(whole))]) == expected
     for step in (2, 3, 5, 64):
         assert requests(*[whole[at : at + step] for at in range(0, len(whole), step)]) == expected
+
+
+def test_a_head_that_is_sent_again_is_read_as_before_however_it_comes() -> None:
+    longer = FIRST.replace(b"5\r\n\r\nhello", b"6\r\n\r\nhello!")
+    # One that begins as the one before it, and one that only a part of it has come of.
+    begins_alike = FIRST.replace(b"\r\n\r\nhello", b"\r\nx: y\r\n\r\nhello")
+    whole = FIRST + FIRST + longer + FIRST + begins_alike + FIRST + THIRD + THIRD + SECOND + SECOND + FIRST
+    expected = requests(FIRST) * 2 + [("/a", b"hello!")] + [("/a", b"hello")] * 3
+    expected += [("/c", b"")] * 2 + [("/b", b"hi")] * 2 + [("/a", b"hello")]
+    assert requests(whole) == expected
+    for step in (1, 2, 3, 7, 40, len(FIRST), len(FIRST) + 1, len(FIRST) - 1):
+        assert requests(*[whole[at : at + step] for at in range(0, len(whole), step)]) == expected
+
+
+@pytest.mark.covers("design.http-server.idle-memory")
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["by its length", "in chunks"])
+@pytest.mark.parametrize("method", [b"POST", b"GET"])
+def test_a_request_that_was_read_leaves_nothing_behind(method: bytes, is_chunked: bool) -> None:
+    size = 100_000
+    framing = b"transfer-encoding: chunked" if is_chunked else b"content-length: %d" % size
+    body = b"%x\r\n%b\r\n0\r\n\r\n" % (size, b"x" * size) if is_chunked else b"x" * size
+    whole = b"%b / HTTP/1.1\r\nhost: h\r\n%b\r\n\r\n%b" % (method, framing, body)
+    readers = [RequestReader() for _ in range(50)]
+    tracemalloc.start()
+    try:
+        for number, reader in enumerate(readers):
+            at = size // 2 if number % 2 else len(whole)  # in two parts, or at once
+            parts = [bytes(bytearray(whole[:at])), bytes(bytearray(whole[at:]))]  # none is shared
+            while parts:
+                reader.feed(parts.pop(0))
+                if reader.unread_bytes == at:
+                    assert reader.read_head() is not None
+                if method == b"POST":
+                    reader.read_body()
+            if method == b"GET":
+                assert reader.skip_body()
+        assert tracemalloc.get_traced_memory()[0] < 10 * size
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_reader_is_clear_only_when_it_holds_nothing() -> None:
+    reader, awaits_body = RequestReader(), False
+    for part in (FIRST[:10], FIRST[10:], FIRST + FIRST[:3], FIRST[3:-2], FIRST[-2:], SECOND, FIRST):
+        reader.feed(part)
+        assert not reader.is_clear
+        while awaits_body or reader.read_head() is not None:
+            awaits_body = reader.read_body() is None
+            if awaits_body:
+                break
+        holds = reader.held_bytes or reader.unread_bytes or reader.has_begun_body
+        assert not (reader.is_clear and holds)
+    assert reader.is_clear
+    reader.feed(b"GET")
+    reader.clear()
+    assert (reader.is_clear, reader.held_bytes) == (True, 0)
 
 
 @pytest.mark.parametrize("step", [1, 1000, MAX_HEAD_BYTES * 2])

@@ -8,7 +8,7 @@ import h11
 import pytest
 
 from portbook.doors.http.response import Reply
-from portbook.doors.http.server.bad_request import BadRequest
+from portbook.doors.http.server.head_parser import BadRequest
 from portbook.doors.http.server.response_writer import (
     LAST_CHUNK,
     bad_request,

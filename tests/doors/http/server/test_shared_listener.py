@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from portbook.doors.http.server.connection_tally import ConnectionTally, create_tally
-from portbook.doors.http.server.listeners import bind
-from portbook.doors.http.server.shared_listener import SharedListener
+from portbook.doors.http.server.admission import ConnectionTally, create_tally
+from portbook.doors.http.server.listeners import SharedListener, bind
 
 PATIENCE_S = 60.0
 

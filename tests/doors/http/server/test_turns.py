@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from portbook.doors.http.server.turns import Turns
+from portbook.doors.http.server.admission import Turns
 
 
 class Scene:

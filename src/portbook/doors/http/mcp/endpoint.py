@@ -18,15 +18,16 @@ from portbook.doors.http.accept import Accepts, accepted
 from portbook.doors.http.mcp.live_session import LiveSession, label_of
 from portbook.doors.http.mcp.response import McpResponse, Running, event_reply
 from portbook.doors.http.mcp.sessions import Sessions
-from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
+from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of, one_for_equal
 from portbook.doors.http.response import HeldReply, Replied, Reply, Write, problem, reply_to
-from portbook.doors.http.router import Route, refuse_method, released
+from portbook.doors.http.router import Route, finish_reply, refuse_method
 from portbook.errors import Reason, Refused
 from portbook.mcp.work import Work
 from portbook.model import Answer, Arrival
 from portbook.protocol.mirrored_headers import SESSION, VERSION
 from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
 from portbook.stages.state import CallState
+from portbook.text.named_tuple import new_tuple
 from portbook.wire.lines import Frame
 
 __all__ = ["ROUTE", "mcp"]
@@ -35,9 +36,6 @@ ROUTE: Final = "/mcp"
 
 # Streams that one caller holds open with GET: half of all connections, the rest is for further callers.
 _MAX_LISTENING: Final = 1024
-
-
-_NOTHING: Final = Accepts(json=False, events=False)
 
 
 class _Head(NamedTuple):
@@ -69,12 +67,15 @@ class _McpDoor:
         self._recorder = boundary.recorder
         self._sessions = sessions
         self._running: Running = {}
+        self._stateless = boundary.connect(
+            Arrival("http", ROUTE), _emit_to_nobody, is_official=True, is_stateless=True
+        )
         self._listening: Counter[str] = Counter()
 
     def post(self, request: InboundRequest) -> Replied:
         """Answer one message, or a batch."""
         head = request.head.derive(_head_of)
-        if head.accepts == _NOTHING:
+        if not (head.accepts.json or head.accepts.events):
             return self._refuse(Refused(Reason.NOT_ACCEPTABLE), head)
         if head.session is None and not head.is_stateless:
             return self._answer_newcomer(request.body, head)
@@ -84,10 +85,7 @@ class _McpDoor:
             if live is None:
                 return self._post_fetched(request, head, head.session)
         response = McpResponse(head.accepts, self._running, live, request.memory)
-        if live is None:
-            connection = self._boundary.connect(arrival, response.emit, is_official=True)
-        else:
-            connection = live.connection
+        connection = self._stateless if live is None else live.connection
         self._recorder.hold()
         try:
             work = connection.receive(
@@ -100,17 +98,14 @@ class _McpDoor:
         finally:
             self._recorder.release()
         if isinstance(work, CallState) and (live is None or live.saved == connection.session.changes):
-            return HeldReply(self._recorder, work, response.worded)
+            return new_tuple(HeldReply, (self._recorder, work, response.worded))
         return self._answer_later(work, response, live)
 
     async def _post_fetched(self, request: InboundRequest, head: _Head, session: str) -> Reply:
         """Answer a message of a session that this process does not know, but may find in the store."""
         if await self._sessions.fetch(session, head.arrival) is None:
             return await self._refuse(Refused(self._why_unknown(head)), head)
-        replied = self.post(request)
-        if isinstance(replied, HeldReply):
-            return released(replied)
-        return replied if isinstance(replied, Reply) else await replied
+        return await finish_reply(self.post(request))
 
     async def get(self, request: InboundRequest) -> Reply:
         """Open the session's own stream of notifications, or resume a stream after Last-Event-ID."""
@@ -174,6 +169,8 @@ class _McpDoor:
         self, work: CallState | Work, response: McpResponse, live: LiveSession | None
     ) -> Reply:
         """Answer a message that has to wait, or whose session has to be stored first."""
+        if isinstance(work, CallState):
+            self._recorder.flush()  # it was held, and no record comes after its answer
         if live is None:
             return response.replied(await response.outcome(work))
         try:
@@ -214,6 +211,17 @@ class _McpDoor:
         return reply_to(await self._boundary.refuse(refused, head.arrival, is_mcp=True))
 
 
+def _emit_to_nobody(
+    message: bytes,
+    is_wanted: Callable[[], bool],
+    *,
+    is_vital: bool = False,
+    on_room: Callable[[], None] | None = None,
+) -> bool:
+    """Send what belongs to no request: without a session, nobody is there to get it."""
+    return True
+
+
 def _head_of(head: RequestHead) -> _Head:
     fields = head.fields
     said = {
@@ -227,7 +235,7 @@ def _head_of(head: RequestHead) -> _Head:
     label = arrival.session if session is None else arrival.session or label_of(session)
     return _Head(
         arrival,
-        arrival if label == arrival.session else replace(arrival, session=label),
+        arrival if label == arrival.session else one_for_equal(replace(arrival, session=label)),
         accepted(fields.get(b"accept")),
         session,
         is_stateless,

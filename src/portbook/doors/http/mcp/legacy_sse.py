@@ -18,12 +18,13 @@ from portbook.doors.http.accept import accepted
 from portbook.doors.http.mcp.live_session import label_of
 from portbook.doors.http.mcp.response import STREAM_LINES
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
+from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
 from portbook.doors.http.response import Reply, Write, reply_to
 from portbook.doors.http.router import Route
 from portbook.errors import Reason, Refused
-from portbook.executors.eager_task import start_now
+from portbook.executors.coroutines import start_now
 from portbook.mcp.work import Key, Work
 from portbook.model import Answer, Arrival
 from portbook.stages.state import CallState
@@ -43,13 +44,12 @@ _MAX_RUNNING: Final = 64
 
 
 def legacy_sse(
-    boundary: Boundary,
-    is_known: Callable[[str | None], bool],
-    on_close: Callable[[Callable[[], None]], object],
+    boundary: Boundary, sessions: Sessions, on_close: Callable[[Callable[[], None]], object]
 ) -> dict[tuple[str, str], Route]:
-    """Return the routes; `is_known` says whether a key is valid now, `on_close` takes what ends streams."""
-    door = _SseDoor(boundary, is_known)
+    """Return the routes; `on_close` takes what ends streams, and `sessions` the calls that outlast them."""
+    door = _SseDoor(boundary, sessions.is_known)
     on_close(door.close)
+    sessions.await_also(door.running)
     return {
         ("GET", SSE): Route(door.listen, door.refuse),
         ("POST", MESSAGES): Route(door.post, door.refuse, takes_message=True),
@@ -65,6 +65,7 @@ class _SseSession:
         self.label = label_of(self.id)
         self.stream = EventStream()
         self.running: dict[asyncio.Task[Answer], Key | None] = {}
+        self.is_ending = False
         self._connection = boundary.connect(arrival, self.stream.emit, is_official=True, cancel=self._cancel)
 
     def is_of(self, key: str | None) -> bool:
@@ -80,6 +81,12 @@ class _SseSession:
             self._send(work.reply())
         else:
             self._start(work, memory)
+
+    def finish(self) -> None:
+        """End the stream when the calls that run are answered on it; nothing more can be asked."""
+        self.is_ending = True
+        self._connection.close()
+        self._end_when_done()
 
     def close(self) -> None:
         """Cancel what is running: nobody is left to read the answers."""
@@ -100,6 +107,11 @@ class _SseSession:
         del self.running[task]
         if not task.cancelled() and task.exception() is None:
             self._send(task.result())
+        self._end_when_done()
+
+    def _end_when_done(self) -> None:
+        if self.is_ending and not self.running:
+            self.stream.end(None)
 
     def _send(self, answer: Answer) -> None:
         if answer.body is not None and not answer.is_notification:
@@ -117,6 +129,7 @@ class _SseDoor:
         self._boundary = boundary
         self._is_known = is_known
         self._sessions: dict[str, _SseSession] = {}
+        self._is_closed = False
 
     async def listen(self, request: InboundRequest) -> Reply:
         """Open a stream, and a session with it."""
@@ -132,6 +145,8 @@ class _SseDoor:
 
         async def copy(write: Write) -> None:
             self._sessions[session.id] = session
+            if self._is_closed:
+                session.finish()
             try:
                 await write(f"event: endpoint\ndata: {MESSAGES}?{_ID}={session.id}\n\n".encode())
                 position = StreamPosition(session.stream)
@@ -153,15 +168,20 @@ class _SseDoor:
             return await self.refuse(head, Refused(Reason.UNKNOWN_SESSION))
         if frame is OVERSIZE:
             return await self.refuse(head, Refused(Reason.FRAME_TOO_LARGE))
-        if len(session.running) >= _MAX_RUNNING:
+        if session.is_ending or len(session.running) >= _MAX_RUNNING:
             return await self.refuse(head, Refused(Reason.BUSY))
         session.receive(frame, arrival, memory)
         return reply_to(Answer(None, 202))
 
+    def running(self) -> list[asyncio.Task[Answer]]:
+        """Return the calls that run."""
+        return [task for session in self._sessions.values() for task in session.running]
+
     def close(self) -> None:
-        """End every stream."""
+        """End every stream, each after the answers to the calls that run."""
+        self._is_closed = True
         for session in tuple(self._sessions.values()):
-            session.stream.end(None)
+            session.finish()
 
     async def refuse(self, head: RequestHead, refused: Refused) -> Reply:
         """Answer a request that is refused, and record it."""

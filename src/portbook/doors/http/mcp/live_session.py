@@ -9,15 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from portbook.canonical import fingerprint, json_bytes
-from portbook.doors.http.mcp.last_event_id import STANDALONE, resume_position
-from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
+from portbook.doors.http.mcp.resumable_stream import STANDALONE, EventStream, StreamPosition, resume_position
 from portbook.doors.http.mcp.retained_streams import RetainedStreams, StreamBudget
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.work import Key
 from portbook.model import Answer
 
 if TYPE_CHECKING:
-    from portbook.doors.http.mcp.stream_copies import StreamCopies
+    from portbook.doors.http.mcp.stored_stream import StreamCopies
 
 __all__ = ["LiveSession", "LiveSessions", "label_of"]
 
@@ -41,6 +40,8 @@ class LiveSession:
         self.key = key
         self.bound = bound
         self.running: dict[asyncio.Task[Answer], Key | None] = {}
+        self.only_waiting: set[asyncio.Task[Answer]] = set()
+        """Those of them that wait for what runs without them."""
         self.is_over = False
         """Whether it has ended, and cannot be used again."""
         self.is_kept = False
@@ -197,9 +198,20 @@ class LiveSessions:
         for live in tuple(self._live.values()):
             live.connection.fail_questions()
 
-    def running(self) -> list[asyncio.Task[Answer]]:
+    def running(self, *, are_waiting_too: bool) -> list[asyncio.Task[Answer]]:
         """Return the calls that run, whether or not their clients are connected."""
-        return [task for live in self._live.values() for task in live.running if not task.done()]
+        return [
+            task
+            for live in self._live.values()
+            for task in live.running
+            if not task.done() and (are_waiting_too or task not in live.only_waiting)
+        ]
+
+    def cancel_waiting(self) -> None:
+        """Cancel the calls that wait for what runs without them: their clients have left."""
+        for live in tuple(self._live.values()):
+            for task in tuple(live.only_waiting):
+                task.cancel()
 
     def _let_out_idle(self, now: float) -> None:
         while self._live:

@@ -7,6 +7,7 @@ long, is answered with a stream. In a session the call continues if the client d
 from __future__ import annotations
 
 import asyncio
+from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -62,7 +63,7 @@ class McpResponse:
         self._stream: EventStream | None = None  # made with the first message: most calls send none
         self._call: asyncio.Task[Answer] | None = None
         self._key: Key | None = None
-        self._loop = asyncio.get_running_loop()
+        self._loop = get_running_loop()
 
     def emit(
         self,
@@ -177,6 +178,8 @@ class McpResponse:
             if self._memory is not None:
                 self._memory.release()
             del self._running[call]
+            if self._live is not None:
+                self._live.only_waiting.discard(call)
             if not call.cancelled():
                 call.exception()  # retrieved, so that the loop does not report it
 
@@ -185,6 +188,8 @@ class McpResponse:
             self._memory.hold()
         call = self._loop.create_task(finish())
         self._running[call] = work.key
+        if work.only_waits and self._live is not None:
+            self._live.only_waiting.add(call)
         call.add_done_callback(ended)
         return call
 

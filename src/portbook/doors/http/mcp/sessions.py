@@ -21,7 +21,7 @@ from portbook.doors.http.mcp.resumable_stream import StreamPosition
 from portbook.doors.http.mcp.retained_streams import StreamBudget
 from portbook.errors import Refused
 from portbook.mcp.messages_during_call import Emit
-from portbook.model import Arrival, JSONObject
+from portbook.model import Answer, Arrival, JSONObject
 from portbook.protocol.session import Session
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ _LOOK_S: Final = 1.0
 
 # How often the row of a session is read where other nodes tell of what they change.
 _SHARED_LOOK_S: Final = 60.0
+
+# The longest time that a cancelled call may take until it is recorded.
+_RECORDED_S: Final = 1.0
 
 # The form of a session id: anything else is refused without reading the store.
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -111,6 +114,7 @@ class Sessions:
         self._looked = float("-inf")
         self._has_warned = False
         self._awaits_answers = False
+        self._running_elsewhere: Callable[[], list[asyncio.Task[Answer]]] = list
         self._shared = shared
         if shared is not None:
             shared.serve(self)
@@ -228,6 +232,10 @@ class Sessions:
         else:
             self._take_over(live, kept)
 
+    def await_also(self, running: Callable[[], list[asyncio.Task[Answer]]]) -> None:
+        """Let `calls_ended` wait for the calls of a door that has sessions of its own, too."""
+        self._running_elsewhere = running
+
     def await_answers(self) -> None:
         """Let `close` leave questions open: where a different node goes on, clients answer there."""
         self._awaits_answers = self._shared is not None
@@ -241,15 +249,35 @@ class Sessions:
             self._live.fail_questions()
 
     def fail_questions(self) -> None:
-        """Give up what was asked of clients and is not answered."""
+        """Give up what was asked of clients and is not answered: no node is left where they could."""
+        self._awaits_answers = False
         self._live.fail_questions()
 
+    def give_up_waiting(self) -> None:
+        """Give up what only waits: all clients have left.
+
+        A client that can fetch the answer from a different node still gets it.
+        """
+        if not self._awaits_answers:
+            self._live.cancel_waiting()
+
     async def calls_ended(self, seconds: float) -> None:
-        """Return when no call of a session runs, or after `seconds`."""
+        """Return when no call of a session runs, or after `seconds`. What only waits is not waited for."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        while (running := self._live.running()) and (left := until - loop.time()) > 0:
+        while (running := self._running()) and (left := until - loop.time()) > 0:
             await asyncio.wait(running, timeout=left)
+
+    async def cancel_calls(self) -> None:
+        """Cancel the calls that still run, and return when they are recorded."""
+        running = self._running()
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=_RECORDED_S)
+
+    def _running(self) -> list[asyncio.Task[Answer]]:
+        return [*self._live.running(are_waiting_too=self._awaits_answers), *self._running_elsewhere()]
 
     async def _write(self, live: LiveSession) -> None:
         session, stored = live.connection.session, None

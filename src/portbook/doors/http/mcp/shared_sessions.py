@@ -10,12 +10,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol, cast
 
-from portbook.doors.http.mcp.last_event_id import STANDALONE
 from portbook.doors.http.mcp.live_session import LiveSession
 from portbook.doors.http.mcp.own_stream import OwnStream, OwnStreams
-from portbook.doors.http.mcp.resumable_stream import StreamPosition
-from portbook.doors.http.mcp.stored_stream import READ, StoredStream
-from portbook.doors.http.mcp.stream_copies import StreamCopies
+from portbook.doors.http.mcp.resumable_stream import STANDALONE, StreamPosition
+from portbook.doors.http.mcp.stored_stream import READ, StoredStream, StreamCopies
 from portbook.mcp.node import Node
 from portbook.mcp.session_relay import ANSWER, CANCEL, SessionRelay
 from portbook.mcp.work import Key

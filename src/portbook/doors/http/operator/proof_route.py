@@ -8,7 +8,13 @@ from typing import Any, Final
 from portbook.app.running_app import App
 from portbook.audit.checkpoint_maker import log_name
 from portbook.audit.checkpoint_verification import verify_checkpoints
-from portbook.audit.verified_log import CoveredLog, lost_calls, proof_data, verified_streams
+from portbook.audit.verified_log import (
+    CoveredLog,
+    lost_calls,
+    proof_data,
+    verified_streams,
+    written_files,
+)
 from portbook.doors.http.operator.operator_route import question
 from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Serve
@@ -27,7 +33,8 @@ def prove_log(served: App) -> Serve:
     def verified() -> dict[str, Any]:
         log_dir = served.log_dir
         covered = CheckpointStore(served.store).covered()  # before the records, which grow meanwhile
-        log = CoveredLog(covered, log_name(log_dir))
+        name = log_name(log_dir, spans_machines=served.store.spans_machines)
+        log = CoveredLog(covered, name, written_files(log_dir))
         verdicts = verified_streams(log_dir, served.keep_runs, (), log)
         checkpoints, uncovered = verify_checkpoints(covered), log.uncovered_in(verdicts)
         return proof_data(verdicts, lost_calls(log_dir), checkpoints, uncovered)

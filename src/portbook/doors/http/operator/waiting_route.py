@@ -34,7 +34,7 @@ def _waiting(served: App, approval_id: str | None) -> JSON:
     found = _pending(served, approval_id)
     shown = found[:_MOST]
     before = served.approvals.last_approved({(each.tool, each.caller) for each in shown})
-    now = served.clock.now()
+    now = served.approvals.now()
     waiting: list[JSON] = [_shown(served, each, before.get((each.tool, each.caller)), now) for each in shown]
     return {"waiting": waiting, "more": len(found) - len(shown)}
 

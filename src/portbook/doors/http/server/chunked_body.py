@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from portbook.doors.http.server.bad_request import BadRequest
-from portbook.doors.http.server.head_parser import FIELDS
+from portbook.doors.http.server.head_parser import FIELDS, BadRequest
 
 __all__ = ["ChunkedBody"]
 

@@ -15,12 +15,10 @@ from typing import Any, Final, cast
 from portbook.doors.http.body_limits import MAX_DISCARDED_BYTES
 from portbook.doors.http.message_memory_limit import COUNTED_BYTES, MessageMemory, no_room
 from portbook.doors.http.server.answerer import Answerer
-from portbook.doors.http.server.bad_request import BadRequest
-from portbook.doors.http.server.client_input import ClientInput
-from portbook.doors.http.server.client_output import ClientOutput, limit_unsent
-from portbook.doors.http.server.connection_state import ConnectionState
 from portbook.doors.http.server.deadlines import Phase
-from portbook.doors.http.server.open_connections import OpenConnections
+from portbook.doors.http.server.flow_control import ClientInput, ClientOutput, limit_unsent
+from portbook.doors.http.server.head_parser import BadRequest
+from portbook.doors.http.server.open_connections import ConnectionState, OpenConnections
 from portbook.doors.http.server.peer_address import normal_address
 from portbook.doors.http.server.request_reader import RequestReader
 from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
@@ -32,8 +30,17 @@ __all__ = ["ServerConnection"]
 # Requests that are taken from one connection before the others have their turn.
 _MAX_IN_A_ROW: Final = 4
 
-_AT_REST: Final = (Phase.IDLE, Phase.FIRST_BYTE)
-_BEFORE_ANSWER: Final = (Phase.IDLE, Phase.FIRST_BYTE, Phase.HEAD, Phase.BODY)
+# Taken from here by name: to find a member of an enumeration takes as long as to call a function.
+_FIRST_BYTE: Final = Phase.FIRST_BYTE
+_HEAD: Final = Phase.HEAD
+_BODY: Final = Phase.BODY
+_ANSWER: Final = Phase.ANSWER
+_IDLE: Final = Phase.IDLE
+_DRAIN: Final = Phase.DRAIN
+_CLOSING: Final = Phase.CLOSING
+
+_AT_REST: Final = (_IDLE, _FIRST_BYTE)
+_BEFORE_ANSWER: Final = (_IDLE, _FIRST_BYTE, _HEAD, _BODY)
 
 # Health checks, which are answered out of turn: an orchestrator that gets no answer restarts a busy server.
 _PROMPT: Final = tuple(
@@ -89,11 +96,11 @@ class ServerConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Read on, or keep what has come for later."""
         phase = self._state.phase
-        if phase is Phase.DRAIN:
+        if phase is _DRAIN:
             self._discarded += len(data)
             if self._discarded > MAX_DISCARDED_BYTES:
                 self.abort()
-        elif phase is not Phase.CLOSING:
+        elif phase is not _CLOSING:
             self._reader.feed(data)
             self._go_on()
 
@@ -140,7 +147,7 @@ class ServerConnection(asyncio.Protocol):
             self._state.await_reading()
         elif self._out.is_stuck or self._state.phase not in _BEFORE_ANSWER:
             self.abort()
-        elif self._state.phase is Phase.BODY:
+        elif self._state.phase is _BODY:
             self._end_here()
             self._answerer.answer(Refused(Reason.FRAME_TOO_SLOW))
         else:
@@ -151,7 +158,7 @@ class ServerConnection(asyncio.Protocol):
 
         Without one, close at once; `after_next` waits for one.
         """
-        if self._state.phase in (Phase.BODY, Phase.ANSWER):
+        if self._state.phase in (_BODY, _ANSWER):
             self._answerer.closes = True
         elif self._state.phase in _BEFORE_ANSWER and not after_next:
             self._close()
@@ -163,12 +170,12 @@ class ServerConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close at once, whatever is left to write."""
-        self._state.enter(Phase.CLOSING)
+        self._state.enter(_CLOSING)
         self._transport.abort()
 
     def make_room(self) -> None:
         """Give up what the client is sending, and what it sent ahead."""
-        if self._state.phase is Phase.BODY:
+        if self._state.phase is _BODY:
             self._end_here()
             self._answerer.answer(no_room())
         elif self._state.phase in _BEFORE_ANSWER:
@@ -181,14 +188,16 @@ class ServerConnection(asyncio.Protocol):
     @property
     def _is_waiting(self) -> bool:
         """Return whether no further request is taken now."""
-        return self._state.phase is Phase.ANSWER or self._out.is_stuck or self._awaits_turn
+        return self._state.phase is _ANSWER or self._out.is_stuck or self._awaits_turn
 
     def _advance(self) -> None:
         """Take requests while there are whole ones and the client reads its answers, a few at a time."""
         taken, state = 0, self._state
         try:
             while state.phase in _BEFORE_ANSWER and not self._out.is_stuck:
-                if not (self._take_body() if state.phase is Phase.BODY else self._take_head()):
+                if not (self._take_body() if state.phase is _BODY else self._take_head()):
+                    break
+                if self._state.phase is _ANSWER:  # nearly always
                     break
                 taken += 1
                 if taken >= _MAX_IN_A_ROW and self._reader.unread_bytes:
@@ -214,7 +223,7 @@ class ServerConnection(asyncio.Protocol):
             if self._shared.turns.is_late:
                 self._refuse(busy(self._shared.date))
                 return
-            self._state.enter(Phase.HEAD)  # it is not idle
+            self._state.enter(_HEAD)  # it is not idle
         self._await_turn()
 
     def _await_turn(self) -> None:
@@ -229,7 +238,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _note_held(self) -> None:
         """Count what is held, and read no more if that is much; release answers if many wait."""
-        held = self._reader.held_bytes
+        held = 0 if self._reader.is_clear else self._reader.held_bytes
         if held:
             if self._is_waiting:
                 self._in.hold_back()
@@ -246,7 +255,7 @@ class ServerConnection(asyncio.Protocol):
         parsed = self._reader.read_head()
         if parsed is None:
             if self._state.phase in _AT_REST and self._reader.unread_bytes:
-                self._state.enter(Phase.HEAD)
+                self._state.enter(_HEAD)
             return False
         head, shared = parsed.head, self._shared
         if not self._state.is_usual or shared.addresses.has_proxies:
@@ -258,7 +267,7 @@ class ServerConnection(asyncio.Protocol):
         handling = self._answerer.take(head, closes=not parsed.keeps_alive or shared.is_stopping)
         if handling.takes_message:
             if not self._take_body():
-                self._state.enter(Phase.BODY)
+                self._state.enter(_BODY)
                 if parsed.expects_continue and not self._reader.has_begun_body:
                     self._out.write(CONTINUE)
             return True
@@ -288,7 +297,7 @@ class ServerConnection(asyncio.Protocol):
 
     # -- after an answer
 
-    def answered(self, *, is_whole: bool) -> None:
+    def answered(self, *, is_whole: bool = True) -> None:
         """Go on with the next request, or to the end."""
         if self._client is not None:
             self._shared.admission.discount(self._client)
@@ -296,7 +305,7 @@ class ServerConnection(asyncio.Protocol):
         if self._memory is not None:
             self._memory.release()
             self._memory = None
-        if self._state.phase is not Phase.ANSWER:
+        if self._state.phase is not _ANSWER:
             return  # the client has left
         if not is_whole:
             self.abort()
@@ -305,11 +314,13 @@ class ServerConnection(asyncio.Protocol):
         elif self._answerer.closes:
             self._close()
         else:
-            self._state.enter(Phase.IDLE)
+            if not self._reader.knows_head:
+                self._answerer.forget()
+            self._state.enter(_IDLE)
 
     def take_next(self) -> None:
         """Take the next request when it is this connection's turn, if one has come."""
-        if self._reader.unread_bytes and not self._is_waiting:
+        if not self._reader.is_clear and self._reader.unread_bytes and not self._is_waiting:
             self._await_turn()
 
     # -- closing
@@ -322,18 +333,18 @@ class ServerConnection(asyncio.Protocol):
     def _drain(self) -> None:
         """Discard what still comes for a while, so that the client gets to read its answer."""
         self._reader.clear()
-        self._state.enter(Phase.DRAIN)
+        self._state.enter(_DRAIN)
         if self._transport.can_write_eof():
             self._transport.write_eof()
 
     def _close(self) -> None:
         """Close once everything is written."""
-        self._state.enter(Phase.CLOSING)
+        self._state.enter(_CLOSING)
         self._transport.close()
 
     def _give_up(self) -> None:
         """Take notice that the client has left."""
-        has_begun_body = self._state.phase is Phase.BODY and self._reader.has_begun_body
-        self._state.enter(Phase.CLOSING)
+        has_begun_body = self._state.phase is _BODY and self._reader.has_begun_body
+        self._state.enter(_CLOSING)
         self._reader.clear()
         self._answerer.cancel(has_begun_body=has_begun_body)

@@ -12,9 +12,28 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from portbook.doors.http.request import AUTHORITY, Headers, RequestHead, decoded_path
-from portbook.doors.http.server.bad_request import BadRequest
 
-__all__ = ["FIELDS", "MAX_HEAD_BYTES", "TOKEN_BYTES", "ParsedHead", "parse_head"]
+__all__ = [
+    "FIELDS",
+    "MAX_HEAD_BYTES",
+    "MAX_REMEMBERED",
+    "TOKEN_BYTES",
+    "BadRequest",
+    "ParsedHead",
+    "parse_head",
+]
+
+# BadRequest: bytes that are not a request, or not one that is read here.
+
+
+class BadRequest(Exception):
+    """Bytes that are refused; what follows them on the connection is not read as a request."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+
 
 # Far more than clients send, tokens and cookies included.
 MAX_HEAD_BYTES: Final = 65_536
@@ -35,7 +54,7 @@ _ABSOLUTE: Final = re.compile(rb"https?://([^/?#]*)(.*)", re.IGNORECASE | re.DOT
 _LENGTH: Final = re.compile(rb"[0-9]{1,18}")
 
 # Clients send the same head again and again: it is parsed once, unless it is long enough to fill memory.
-_MAX_REMEMBERED: Final = 2048
+MAX_REMEMBERED: Final = 2048
 _REMEMBERED: Final = 512
 
 
@@ -57,7 +76,7 @@ def parse_head(data: bytes) -> ParsedHead:
 
     Raises `BadRequest` where it is not a head of HTTP/1.0 or HTTP/1.1.
     """
-    return _remembered(data) if len(data) <= _MAX_REMEMBERED else _parse(data)
+    return _remembered(data) if len(data) <= MAX_REMEMBERED else _parse(data)
 
 
 def _parse(data: bytes) -> ParsedHead:

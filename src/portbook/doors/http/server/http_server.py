@@ -10,15 +10,13 @@ from ssl import SSLContext
 from typing import Final, Protocol
 
 from portbook.doors.http.router import Router
-from portbook.doors.http.server.admission import ConnectionLimits
+from portbook.doors.http.server.admission import ConnectionLimits, ConnectionTally
 from portbook.doors.http.server.connection import ServerConnection
-from portbook.doors.http.server.connection_tally import ConnectionTally
 from portbook.doors.http.server.deadlines import Deadlines
-from portbook.doors.http.server.listeners import with_descriptors
+from portbook.doors.http.server.listeners import SharedListener, with_descriptors
 from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses
-from portbook.doors.http.server.shared_listener import SharedListener
-from portbook.doors.http.server.tls_connection import TlsConnection
+from portbook.doors.http.server.tls import TlsConnection
 
 __all__ = ["HttpServer", "ServerOptions", "SessionCalls"]
 
@@ -62,6 +60,10 @@ class SessionCalls(Protocol):
 
     async def calls_ended(self, seconds: float) -> None:
         """Return when none runs, or after `seconds`."""
+        ...
+
+    def give_up_waiting(self) -> None:
+        """Give up calls that wait for what runs without them: all clients have left."""
         ...
 
 
@@ -126,6 +128,7 @@ class HttpServer:
         giving_up = loop.call_later(max(0.0, grace_s - _LAST_WORDS_S), calls.fail_questions)
         try:
             await shared.emptied(grace_s)
+            calls.give_up_waiting()
             await calls.calls_ended(until - loop.time())
         finally:
             giving_up.cancel()

@@ -6,21 +6,88 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from portbook.doors.http.message_memory_limit import MessageMemoryLimit
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.router import Router
-from portbook.doors.http.server.admission import Admission, ConnectionLimits
-from portbook.doors.http.server.bad_request import BadRequest
-from portbook.doors.http.server.deadlines import Deadlines
+from portbook.doors.http.server.admission import (
+    Admission,
+    ConnectionLimits,
+    Place,
+    PlacedConnection,
+    Turns,
+    is_served_by_reserve,
+)
+from portbook.doors.http.server.deadlines import NEVER, Deadlines, Phase
+from portbook.doors.http.server.head_parser import BadRequest
 from portbook.doors.http.server.held_replies import HeldReplies
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
 from portbook.doors.http.server.response_writer import date_line
 from portbook.doors.http.server.shared_byte_limit import SharedByteLimit
-from portbook.doors.http.server.turns import Turns
 
-__all__ = ["OpenConnection", "OpenConnections"]
+__all__ = ["ConnectionState", "OpenConnection", "OpenConnections"]
+
+# The state of one connection: its place among all of them, what it waits for, and until when.
+
+# Nothing is lost if a connection in one of these phases is closed for a different one.
+_GIVES_WAY: Final = (Phase.IDLE, Phase.FIRST_BYTE, Phase.DRAIN)
+_ANSWER: Final = Phase.ANSWER
+
+
+class ConnectionState:
+    """One connection's place, phase and deadline."""
+
+    __slots__ = ("_connection", "_place", "_seconds", "_shared", "address", "deadline", "is_usual", "phase")
+
+    def __init__(self, connection: PlacedConnection, shared: OpenConnections) -> None:
+        self._connection = connection
+        self._shared = shared
+        self._place = Place.NONE
+        self._seconds = shared.seconds
+        self.address: str | None = None
+        """Where the client is; None at a Unix socket."""
+        self.is_usual = False
+        """Whether its place serves every path."""
+        self.phase = Phase.CLOSING
+        self.deadline = NEVER
+
+    def begin(self, address: str | None) -> bool:
+        """Take a place; return whether there is one."""
+        self.address = address
+        self._place = self._shared.admission.place(self._connection, address)
+        if self._place is Place.NONE:
+            return False
+        self.is_usual = self._place is Place.USUAL
+        if self._place is Place.RESERVE:
+            self._seconds = self._shared.reserve_seconds
+        self.enter(Phase.FIRST_BYTE)
+        return True
+
+    def enter(self, phase: Phase) -> None:
+        """Wait for something else from now on, until its deadline."""
+        shared = self._shared
+        if phase is not _ANSWER and phase in _GIVES_WAY:
+            if self.is_usual:
+                shared.admission.idle[self._connection] = None
+        elif self.phase in _GIVES_WAY:
+            shared.admission.idle.pop(self._connection, None)
+        self.phase = phase
+        self.deadline = shared.now + self._seconds[phase]
+
+    def await_reading(self) -> None:
+        """Give the client time to read, whatever else is waited for."""
+        self.deadline = self._shared.now + self._shared.deadlines.write_s
+
+    def is_served(self, path: str) -> bool:
+        """Return whether this place serves a path: the reserve serves few."""
+        return self.is_usual or is_served_by_reserve(path)
+
+    def end(self) -> None:
+        """Free the place."""
+        self._shared.admission.leave(self._connection, self._place, self.address)
+        self._place = Place.NONE
+        self.is_usual = False
 
 
 class OpenConnection(Protocol):

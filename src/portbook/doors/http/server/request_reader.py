@@ -8,11 +8,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.chunked_body import ChunkedBody
-from portbook.doors.http.server.head_parser import MAX_HEAD_BYTES, TOKEN_BYTES, ParsedHead, parse_head
-from portbook.wire.lines import OVERSIZE, Frame
-from portbook.wire.message_size import MAX_FRAME_BYTES
+from portbook.doors.http.server.head_parser import (
+    MAX_HEAD_BYTES,
+    MAX_REMEMBERED,
+    TOKEN_BYTES,
+    BadRequest,
+    ParsedHead,
+    parse_head,
+)
+from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["RequestReader"]
 
@@ -24,7 +29,9 @@ _STARTS_HEAD: Final = re.compile(rb"[" + TOKEN_BYTES + rb"]")
 class RequestReader:
     """The bytes of one connection that are not read yet, and the message that is being read."""
 
-    __slots__ = ("_at", "_body", "_chunks", "_data", "_left", "_searched")
+    __slots__ = ("_at", "_body", "_chunks", "_data", "_known", "_left", "_parsed", "_searched", "is_clear")
+
+    _parsed: ParsedHead
 
     def __init__(self) -> None:
         self._data = b""
@@ -33,6 +40,14 @@ class RequestReader:
         self._left: int = 0
         self._body = bytearray()
         self._chunks: ChunkedBody | None = None
+        self._known = b""  # the last head, which most clients send again
+        self.is_clear = True
+        """True where nothing is held, for certain: everything that came was read."""
+
+    @property
+    def knows_head(self) -> bool:
+        """Return whether the last head is kept, because the client is likely to send it again."""
+        return self._known != b""
 
     @property
     def unread_bytes(self) -> int:
@@ -56,6 +71,9 @@ class RequestReader:
 
     def feed(self, data: bytes) -> None:
         """Add bytes that have come."""
+        if self.is_clear:
+            self._data, self.is_clear = data, False
+            return
         if self._at == len(self._data):
             self._data = data
         else:
@@ -68,16 +86,26 @@ class RequestReader:
 
         Raises `BadRequest` where it is not one.
         """
-        data = self._data
-        start = self._at
+        data, start = self._data, self._at
+        if self._known and data.startswith(self._known, start):
+            self._at = self._searched = start + len(self._known)
+            return self._begin(self._parsed)
         end = data.find(_END, max(start, self._searched - 3), start + MAX_HEAD_BYTES)
         if end < 0:
             self._check_unfinished(start)
             return None
         self._at = self._searched = end = end + 4
-        parsed = parse_head(data[start:end])
-        self._left = parsed.length
-        self._chunks = ChunkedBody(MAX_FRAME_BYTES) if parsed.is_chunked else None
+        head = data[start:end]
+        parsed = parse_head(head)
+        self._known = b""
+        if len(head) <= MAX_REMEMBERED:
+            self._known, self._parsed = head, parsed
+        return self._begin(parsed)
+
+    def _begin(self, parsed: ParsedHead) -> ParsedHead:
+        """Begin the body of a request."""
+        _, self._left, is_chunked, _, _ = parsed
+        self._chunks = ChunkedBody(MAX_FRAME_BYTES) if is_chunked else None
         return parsed
 
     def read_body(self) -> Frame | None:
@@ -90,14 +118,19 @@ class RequestReader:
         if not self._body:
             if self._left > MAX_FRAME_BYTES:
                 return OVERSIZE
-            start, end = self._at, self._at + self._left
-            if end <= len(self._data):  # nearly always: it came with its head
+            data, start = self._data, self._at
+            end = start + self._left
+            if end == len(data):  # nearly always: it came with its head, and nothing after it
+                self._data, self._at, self._searched, self._left, self.is_clear = b"", 0, 0, 0, True
+                return data[start:]
+            if end < len(data):
                 self._at, self._left = end, 0
-                return self._data[start:end]
+                return data[start:end]
         part = self._data[self._at : self._at + self._left]
         self._at += len(part)
         self._left -= len(part)
         self._body += part
+        self._drop_read()
         return self._whole() if not self._left else None
 
     def skip_body(self) -> bool:
@@ -111,24 +144,34 @@ class RequestReader:
             except BadRequest:
                 return False
             self._chunks = None
+            self._drop_read()
             return has_ended
         self._at += self._left
-        return self._at <= len(self._data)
+        has_come = self._at <= len(self._data)
+        self._drop_read()
+        return has_come
 
     def clear(self) -> None:
         """Drop everything that has come."""
-        self._data, self._at = b"", 0
+        self._data, self._at, self._searched = b"", 0, 0
         self._body.clear()
         self._chunks = None
+        self.is_clear = True
 
     def _read_chunks(self, chunks: ChunkedBody) -> Frame | None:
         self._at, has_ended = chunks.read(self._data, self._at)
+        self._drop_read()
         if chunks.size > MAX_FRAME_BYTES:
             return OVERSIZE
         if not has_ended:
             return None
         self._chunks = None
         return bytes(chunks.content)
+
+    def _drop_read(self) -> None:
+        """Keep nothing of what was read: a connection may be idle for long."""
+        if self._at >= len(self._data):
+            self._data, self._at, self._searched = b"", 0, 0
 
     def _whole(self) -> bytes:
         body = bytes(self._body)

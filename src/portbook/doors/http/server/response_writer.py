@@ -9,7 +9,7 @@ from typing import Final
 
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.response import Reply, problem
-from portbook.doors.http.server.bad_request import BadRequest
+from portbook.doors.http.server.head_parser import BadRequest
 
 __all__ = [
     "CLOSE_LINE",
