@@ -93,11 +93,11 @@ NEVER = [
     "portbook.schema.explanation_cost",
     "portbook.schema.override",
     "portbook.stores.writer",
-    "portbook.tools.asset_contracts",
+    "portbook.tools.asset_tool_schemas",
     "portbook.tools.content",
     "portbook.tools.operation",
     "portbook.tools.questions",
-    "portbook.tools.resources_and_prompts",
+    "portbook.tools.resource_and_prompt_functions",
 ]
 
 

@@ -12,9 +12,9 @@ from portbook.assets.library_folders import find_folders
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
-from portbook.tools.registry import BadBundle, Bundle, SchemaRegistry
-from portbook.tools.shipped import shipped_folder
-from portbook.tools.source_place import shown_file
+from portbook.tools.contract_registry import BadBundle, Bundle, SchemaRegistry
+from portbook.tools.mistake_place import shown_file
+from portbook.tools.packaged_files import shipped_folder
 from portbook.tools.spec import BadTool, ToolSpec
 from portbook.tools.toolset import Toolset
 from portbook.tools.toolset_loader import MissingToolset, ToolsetLoader

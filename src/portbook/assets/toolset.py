@@ -17,7 +17,7 @@ from portbook.assets.populate_backend import Backend, populating
 from portbook.assets.validate import is_allowed, validate_asset, validate_many
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.tools.asset_contracts import INPUTS, OUTPUTS
+from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS
 from portbook.tools.spec import Effect, SecretUse, ToolSpec
 
 __all__ = ["asset_tools"]

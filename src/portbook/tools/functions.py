@@ -27,8 +27,8 @@ from portbook.tools.function_arguments import (
     is_context,
     unusable_hints,
 )
+from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import Bind, NotPlain, plain_type
-from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
 from portbook.tools.tool_names import canonical_name
 

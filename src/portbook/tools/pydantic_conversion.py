@@ -19,8 +19,8 @@ from portbook.model import JSONObject
 from portbook.schema.messages import escape_pointer
 from portbook.tools.accepted_names import flaw_of
 from portbook.tools.declared_options import bad_default
+from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import json_copy
-from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool
 from portbook.tools.type_schemas import ArgumentSchemas, TypeSchemas, allows_anything, line_of, schema_of
 

@@ -17,7 +17,7 @@ from portbook.model import JSON, JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.content import Blob
 from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of, line_of_member
-from portbook.tools.source_place import CallPlace, shown_file
+from portbook.tools.mistake_place import CallPlace, shown_file
 from portbook.tools.spec import SKILL_SCHEME, BadTool, Effect, ToolSpec
 
 __all__ = ["specs_from_skills"]

@@ -15,7 +15,7 @@ from portbook.schema.dialects import DIALECT
 from portbook.tools.content import Blob, contents_of, messages_of
 from portbook.tools.function_arguments import UNUSABLE_HINTS, bind_arguments, unusable_hints
 from portbook.tools.functions import jsonable, runner
-from portbook.tools.source_place import declared_at
+from portbook.tools.mistake_place import declared_at
 from portbook.tools.spec import BadTool, Complete, Effect, NotFound, Switch, ToolSpec
 
 __all__ = ["specs_from_prompt", "specs_from_resource"]

@@ -19,7 +19,7 @@ from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.messages import escape_pointer
 from portbook.text.named_tuple import NamedTuple
-from portbook.tools.shipped import shipped_folder
+from portbook.tools.packaged_files import shipped_folder
 from portbook.tools.spec import ToolSpec, slug_of
 from portbook.wire.parsing import parse
 
@@ -139,7 +139,7 @@ class SchemaRegistry:
             return bundle.input, bundle.output
         if (spec := self._served.get(slug)) is not None:
             return spec.input_schema, spec.output_schema
-        from portbook.tools.asset_contracts import INPUTS, OUTPUTS  # late: large, and seldom asked for
+        from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS  # late: large, and seldom asked for
 
         if slug in INPUTS:
             return INPUTS[slug], OUTPUTS[slug]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.tools.source_place import declared_at, place_of_error, shown_file
+from portbook.tools.mistake_place import declared_at, place_of_error, shown_file
 
 
 def test_a_function_is_placed_at_its_first_line_and_its_indentation() -> None:

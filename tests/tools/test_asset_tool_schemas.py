@@ -9,8 +9,8 @@ import pytest
 from portbook.assets.library import EMPTY
 from portbook.assets.toolset import asset_tools
 from portbook.schema.cache import validator_for
-from portbook.tools.asset_contracts import INPUTS, OUTPUTS
 from portbook.tools.asset_tool_names import ASSET_TOOLS
+from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect
 
