@@ -13,7 +13,7 @@ from portbook.model import Arrival, Call, Caller, CallerContext, Completed, Done
 from portbook.policy import Limits, read_policy
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.contract_registry import SchemaRegistry
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 
 ARRIVAL = Arrival("http", "/execute")

@@ -95,7 +95,7 @@ NEVER = [
     "portbook.stores.writer",
     "portbook.tools.asset_tool_schemas",
     "portbook.tools.content",
-    "portbook.tools.operation",
+    "portbook.tools.http_operation",
     "portbook.tools.questions",
     "portbook.tools.resource_and_prompt_functions",
 ]

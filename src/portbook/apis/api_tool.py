@@ -12,8 +12,14 @@ from portbook.apis.openapi.operation_reader import ImportedOperation
 from portbook.apis.table_reader import Table
 from portbook.model import JSON, JSONObject
 from portbook.tools.http_methods import METHODS
+from portbook.tools.http_operation import (
+    HttpOperation,
+    Parameter,
+    ParameterPlace,
+    problem_of_path,
+    split_path,
+)
 from portbook.tools.media_types import is_media_type
-from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, problem_of_path, split_path
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.tool_names import canonical_name
 

@@ -27,8 +27,8 @@ from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.apis.unchecked_results import without_usable_results
 from portbook.model import JSONObject
+from portbook.tools.http_operation import HttpOperation, problem_of_base_url
 from portbook.tools.media_types import MediaKind, kind_of
-from portbook.tools.operation import HttpOperation, problem_of_base_url
 from portbook.tools.spec import ToolSpec
 from portbook.tools.tool_names import is_declarable
 

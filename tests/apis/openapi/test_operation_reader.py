@@ -14,7 +14,7 @@ from portbook.apis.openapi.imported_arguments import ArgumentRules
 from portbook.apis.openapi.operation_reader import ImportedOperation
 from portbook.apis.openapi.paths import read_openapi
 from portbook.apis.request_composer import Composer
-from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style
+from portbook.tools.http_operation import HttpOperation, Parameter, ParameterPlace, Style
 from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
 
 

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
 from portbook.apis.openapi.parameters import style_of
+from portbook.tools.http_operation import BodyPart, ParameterPlace, Style
 from portbook.tools.media_types import MediaKind, is_json, is_media_type, kind_of, plain_type
-from portbook.tools.operation import BodyPart, ParameterPlace, Style
 
 __all__ = ["FileField", "files_in", "members_of", "read_parts"]
 

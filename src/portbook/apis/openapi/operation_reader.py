@@ -24,8 +24,8 @@ from portbook.apis.openapi.schemas import SchemaWriters
 from portbook.apis.openapi.security_schemes import Requirement
 from portbook.apis.openapi.servers import Server
 from portbook.model import JSONObject
+from portbook.tools.http_operation import BodyPart, Parameter, problem_of_path
 from portbook.tools.media_types import JSON_TYPE
-from portbook.tools.operation import BodyPart, Parameter, problem_of_path
 from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
 __all__ = ["ImportedNames", "ImportedOperation", "OperationHead", "OperationReader", "plain_name"]

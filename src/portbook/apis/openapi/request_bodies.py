@@ -21,6 +21,7 @@ from portbook.apis.openapi.form_parts import FileField, files_in, members_of, re
 from portbook.apis.openapi.imported_arguments import Arguments, NotSupported
 from portbook.apis.openapi.one_sided_properties import names_of_other_side
 from portbook.apis.openapi.schemas import SchemaWriter
+from portbook.tools.http_operation import BodyPart
 from portbook.tools.media_types import (
     BINARY_TYPE,
     JSON_TYPE,
@@ -32,7 +33,6 @@ from portbook.tools.media_types import (
     kind_of,
     plain_type,
 )
-from portbook.tools.operation import BodyPart
 
 __all__ = ["ImportedBody", "read_body"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from portbook.canonical import fingerprint
 from portbook.net.destinations import Destination
-from portbook.tools.operation import (
+from portbook.tools.http_operation import (
     BodyPart,
     HttpOperation,
     Parameter,
