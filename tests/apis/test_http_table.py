@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.gateway import Gateway
-from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.left_out_operations import Cause, LeftOutOperation
 from portbook.errors import Reason
 from portbook.tools.catalog import Catalog
 from portbook.tools.http_operation import HttpOperation, Parameter, ParameterPlace

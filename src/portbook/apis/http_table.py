@@ -21,7 +21,7 @@ from portbook.apis.described_members import described_members
 from portbook.apis.gateway import GATEWAY_KEYS, Gateway, read_base_url, read_gateway
 from portbook.apis.import_selection import missing_operation
 from portbook.apis.imported_documents import DOCUMENT_KEYS, ImportedDocuments, read_documents
-from portbook.apis.left_out import LeftOutOperation, summary_of
+from portbook.apis.left_out_operations import LeftOutOperation, summary_of
 from portbook.apis.many_tools import hint_of_many_tools
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table

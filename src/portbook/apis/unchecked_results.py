@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.left_out_operations import Cause, LeftOutOperation
 from portbook.apis.openapi.operation_reader import ImportedOperation
 from portbook.apis.table_reader import Table
 from portbook.schema.cache import validator_for

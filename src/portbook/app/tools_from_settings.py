@@ -21,7 +21,7 @@ from portbook.tools.toolset_loader import MissingToolset, ToolsetLoader
 
 if TYPE_CHECKING:
     from portbook.apis.gateway import Gateway
-    from portbook.apis.left_out import LeftOutOperation
+    from portbook.apis.left_out_operations import LeftOutOperation
     from portbook.assets.library import Library
     from portbook.assets.populate_backend import Backend
     from portbook.upstreams.mcp_table import DeclaredUpstream

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.left_out_operations import Cause, LeftOutOperation
 from portbook.apis.openapi.document_files import DocumentNode, Documents
 from portbook.apis.openapi.imported_arguments import ArgumentRules, Arguments, NotSupported
 from portbook.apis.openapi.parameters import read_parameters

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
-from portbook.apis.openapi.one_sided_properties import (
+from portbook.apis.openapi.read_only_and_write_only import (
     NOTHING_LEFT_OUT,
     OtherSideNames,
     Side,
     leave_out_other_side,
     left_out_in,
 )
-from portbook.apis.openapi.vendor_keywords import DROPPED, translated
+from portbook.apis.openapi.translated_keywords import DROPPED, translated
 from portbook.model import JSONObject
 from portbook.schema.engine import is_usable_pattern
 from portbook.schema.evaluation_cost import DefinitionWeights, referred_names

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.openapi.vendor_keywords import DROPPED, translated
+from portbook.apis.openapi.translated_keywords import DROPPED, translated
 
 TRANSLATIONS: list[tuple[str, Any, Any]] = [
     ("type", "string", "string"),

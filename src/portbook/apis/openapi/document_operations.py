@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.left_out_operations import Cause, LeftOutOperation
 from portbook.apis.openapi.document_files import BadOpenAPI, DocumentNode, Documents
 from portbook.apis.openapi.imported_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
 from portbook.apis.openapi.operation_reader import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.apis.left_out import Cause, LeftOutOperation, summary_of
+from portbook.apis.left_out_operations import Cause, LeftOutOperation, summary_of
 
 
 def left_out(cause: Cause) -> LeftOutOperation:
