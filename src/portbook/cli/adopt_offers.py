@@ -24,7 +24,7 @@ from portbook.pins.standing import PinVerdicts, judge, without_attacks
 from portbook.settings import CONFIG_NAME, Settings
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.text.late_pattern import late_pattern
-from portbook.upstreams.definitions import Offer
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.trust import pinned_part
 

@@ -14,7 +14,7 @@ from portbook.pins.standing import PinVerdict, PinVerdicts, judge, without_attac
 from portbook.pins.trusted_hints import with_trusted_hints
 from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
-from portbook.upstreams.definitions import ObservedDefinition, Offer
+from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 
 __all__ = ["Judgement", "Memory", "PinnedTrust", "Trust", "Withheld", "pinned_part"]

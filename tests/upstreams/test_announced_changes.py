@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from portbook.protocol.revisions import REVISIONS
-from portbook.upstreams.subscriptions import Subscriptions
+from portbook.upstreams.announced_changes import Subscriptions
 from support.fake_upstream import FakeLink, connected
 
 

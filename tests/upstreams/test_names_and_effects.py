@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from portbook.tools.spec import Effect, ToolSpec
-from portbook.upstreams.definitions import ObservedDefinition
+from portbook.upstreams.listed_definitions import ObservedDefinition
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.offered_specs import specs_of
+from portbook.upstreams.names_and_effects import specs_of
 
 SCHEMA: dict[str, Any] = {"type": "object"}
 

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from portbook.upstreams.announced_changes import ChangedLists
 from portbook.upstreams.connection import UpstreamConnection
-from portbook.upstreams.definitions import Offer
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.subscriptions import ChangedLists
 from portbook.upstreams.transport import NotSent
 from portbook.upstreams.trust import Judgement
 

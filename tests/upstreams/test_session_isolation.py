@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from portbook.upstreams.instances import InstanceOwner, Instances
+from portbook.upstreams.session_isolation import InstanceOwner, Instances
 from portbook.upstreams.transport import NotSent
 from support.fake_upstream import FakeLink, connected
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portbook.protocol.revisions import REVISIONS
-from portbook.upstreams.request_meta import client_capabilities, meta_for, related_task, without_reserved
+from portbook.upstreams.message_meta import client_capabilities, meta_for, related_task, without_reserved
 
 META = "io.modelcontextprotocol/"
 

@@ -14,7 +14,7 @@ from portbook.tools.spec import BadTool, Effect, Switch, ToolSpec
 from portbook.tools.tool_names import canonical_name, is_declarable, name_digest
 from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.tools.uri_templates import UriTemplate
-from portbook.upstreams.definitions import ObservedDefinition
+from portbook.upstreams.listed_definitions import ObservedDefinition
 from portbook.upstreams.mcp_table import DeclaredUpstream
 
 __all__ = ["OfferedSkills", "effect_of", "specs_of"]

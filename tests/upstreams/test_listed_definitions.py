@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.upstreams.definitions import Offer, TooMany, observe
+from portbook.upstreams.listed_definitions import Offer, TooMany, observe
 from support.fake_upstream import FakeLink, connected
 
 SCHEMA = {"type": "object"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from portbook.protocol.mirrored_headers import VERSION, marked_params, refuse_headers, refuse_params
-from portbook.upstreams.request_headers import mirrored_headers
+from portbook.upstreams.sent_mirrored_headers import mirrored_headers
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
