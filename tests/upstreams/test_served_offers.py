@@ -11,7 +11,7 @@ import pytest
 
 from portbook.model import JSONObject, Kind
 from portbook.pins.pin_lock import approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec
 from portbook.tools.withheld_entry import WithheldEntry

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from portbook.access.callers import ANONYMOUS
 from portbook.app.rules_from_settings import policy_of
 from portbook.pins.pin_lock import PinLock
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.policy import Action, PolicyInput, decide
 from portbook.settings import Settings
 from portbook.tools.spec import Effect

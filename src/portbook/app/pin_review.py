@@ -16,7 +16,7 @@ from portbook.model import JSON, JSONObject
 from portbook.pins.difference import PinnedKind, compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pin_lock import PinLock, approve_definitions
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict, PinVerdicts, judge
 from portbook.stores.upstreams import ObservationStore
 from portbook.upstreams.listed_definitions import Offer

@@ -19,7 +19,7 @@ from portbook.cli.adopt_difference import masked
 from portbook.cli.options import settings_from
 from portbook.pins.on_change import OnChange
 from portbook.pins.pin_lock import PinLock, approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts, judge, without_attacks
 from portbook.settings import CONFIG_NAME, Settings
 from portbook.stores.lock_file import LOCK_NAME

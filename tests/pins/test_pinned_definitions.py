@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from portbook.pins.server_definitions import SERVER, ServerDefinitions
+from portbook.pins.pinned_definitions import SERVER, ServerDefinitions
 
 SEEN = ServerDefinitions.observed(
     [{"name": "b", "inputSchema": {}}, {"name": "a", "inputSchema": {}, "title": "A"}],
