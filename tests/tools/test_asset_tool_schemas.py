@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from portbook.assets.asset_tools import asset_tools
 from portbook.assets.library import EMPTY
-from portbook.assets.toolset import asset_tools
 from portbook.schema.cache import validator_for
 from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from portbook.assets.files import CannotRead, json_files
+from portbook.assets.json_files import CannotRead, json_files
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.wire.parsing import parse

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from portbook.assets.library import Library
 from portbook.assets.schema_of_asset import ASSET
-from portbook.assets.validate import bounded, check
+from portbook.assets.validate_asset import bounded, check
 from portbook.canonical import json_bytes
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject

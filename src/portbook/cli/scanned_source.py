@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from portbook.app.asked_servers import ask_servers, declared_servers
-from portbook.assets.files import CannotRead, read_named
+from portbook.assets.json_files import CannotRead, read_named
 from portbook.cli.options import settings_from
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject

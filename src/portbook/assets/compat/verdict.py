@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from portbook.assets.bundles import SchemaBundle
+from portbook.assets.bundled_schemas import SchemaBundle
 from portbook.assets.compat.counterexample import (
     EVERY_BREAK,
     FIRST_BREAK,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from portbook.assets.named_schema_file import UnusableFile, lines_of, read_document, read_schema
 from portbook.assets.schema_files import SchemaFiles
-from portbook.assets.schema_source import UnusableFile, lines_of, read_document, read_schema
 from support.asset_samples import Write
 
 

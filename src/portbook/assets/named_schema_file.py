@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from portbook.assets.bundles import SchemaBundle
-from portbook.assets.check_file import MAX_BYTES, FileProblem, Report, not_json, placed
-from portbook.assets.files import CannotRead, read_named
+from portbook.assets.bundled_schemas import SchemaBundle
+from portbook.assets.json_files import CannotRead, read_named
 from portbook.assets.schema_files import SchemaFiles
+from portbook.assets.validate_file import MAX_BYTES, FileProblem, Report, not_json, placed
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from portbook.assets.asset_tools import asset_tools
 from portbook.assets.library import EMPTY, Library
 from portbook.assets.populate_backend import backend_at
-from portbook.assets.toolset import asset_tools
 from portbook.errors import Reason, Refused
 from portbook.schema.cache import validator_for
 from support.asset_samples import ASSET

@@ -14,7 +14,7 @@ from typing import Final, cast
 from portbook.assets.json_patch import diff_assets
 from portbook.assets.library import Library
 from portbook.assets.populate_backend import Backend, populating
-from portbook.assets.validate import is_allowed, validate_asset, validate_many
+from portbook.assets.validate_asset import is_allowed, validate_asset, validate_many
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.bundles import Bundler
+from portbook.assets.bundled_schemas import Bundler
 from portbook.schema.engine import BadSchema
 
 HERE = "file:///library/"

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from portbook.assets.library import Library, load_library
-from portbook.assets.validate import validate_asset, validate_many
+from portbook.assets.validate_asset import validate_asset, validate_many
 from portbook.canonical import json_bytes
 from support.asset_samples import Write
 from support.counts import count

@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from portbook.assets.files import STDIN, CannotRead, read_named, read_walked
+from portbook.assets.json_files import STDIN, CannotRead, read_named, read_walked
 from portbook.assets.library import Library, LibrarySchema
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.schema_of_asset import SCHEMA_REFERENCE
-from portbook.assets.validate import explain, without_reference
+from portbook.assets.validate_asset import explain, without_reference
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.schema.engine import BadSchema

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from portbook.assets import files
-from portbook.assets.files import MAX_FILE_BYTES, CannotRead, Found, json_files, read_file
+from portbook.assets import json_files
+from portbook.assets.json_files import MAX_FILE_BYTES, CannotRead, Found, json_files, read_file
 
 
 def paths(folder: Path) -> dict[str, str]:
