@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.assets import json_files
+from portbook.assets import json_files as files
 from portbook.assets.json_files import MAX_FILE_BYTES, CannotRead, Found, json_files, read_file
 
 

@@ -201,7 +201,6 @@ def test_a_toolset_with_a_model_adds_pydantic_and_little_else(tmp_path: Path, mo
     assert {each for each in added if each.partition(".")[0] == "portbook"} == {
         "portbook.schema.evaluation_cost",
         "portbook.schema.references",
-        "portbook.tools.accepted_names",
         "portbook.tools.pydantic_conversion",
         "portbook.tools.type_schemas",
     }
