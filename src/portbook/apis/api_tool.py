@@ -11,8 +11,8 @@ from portbook.apis.imported_documents import PlacedOperation
 from portbook.apis.openapi.operation_reader import ImportedOperation
 from portbook.apis.table_reader import Table
 from portbook.model import JSON, JSONObject
-from portbook.tools.http_methods import METHODS
 from portbook.tools.http_operation import (
+    METHODS,
     HttpOperation,
     Parameter,
     ParameterPlace,
