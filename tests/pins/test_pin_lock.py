@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.document_lock import DocumentLock, LockedDocument
+from portbook.apis.fetched_documents import DocumentLock, LockedDocument
 from portbook.pins.pin_lock import PinLock, approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.stores.errors import BadLock

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.apis.credential_choice import ChosenCredentials, CredentialChooser, require_known_schemes
-from portbook.apis.document_sources import DocumentSource, read_sources
+from portbook.apis.fetched_documents import DocumentSource, read_sources
 from portbook.apis.gateway import Gateway, is_argument_header, sends_cookies
 from portbook.apis.import_selection import SELECTION_KEYS, ImportSelection
 from portbook.apis.left_out_operations import Cause, LeftOutOperation

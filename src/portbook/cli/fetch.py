@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from portbook.apis.document_lock import DocumentLock, LockedDocument
-from portbook.apis.document_sources import is_address, named_documents
+from portbook.apis.fetched_documents import DocumentLock, LockedDocument, is_address, named_documents
 from portbook.apis.gateway import Gateway, read_gateway
 from portbook.apis.openapi.document_files import MAX_DOCUMENT_BYTES, BadOpenAPI, Documents
 from portbook.apis.openapi.document_operations import read_openapi

@@ -139,9 +139,9 @@ def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
 
 # Whether a type takes values only under the names of its schema, at every depth.
 #
-# Policy decides by the names of the served schema. A field that pydantic also fills from a different name would
-# let a value past the rule on it. Validation by alias alone (`by_name=False`) excludes the names of aliased
-# fields; what it cannot exclude is found here, when a tool is declared.
+# Policy decides by the names of the served schema. A field that pydantic also fills from a different name
+# would let a value past the rule on it. Validation by alias alone (`by_name=False`) excludes the names of
+# aliased fields; what it cannot exclude is found here, when a tool is declared.
 
 
 # Members of a core schema that hold values of the author or functions, not schemas.

@@ -375,7 +375,7 @@ class Toolset:
             for name, (target, options) in self._prompts.items():
                 specs.extend(specs_from_prompt(name, target, **options))
         if self._skills:
-            from portbook.tools.skills import specs_from_skills
+            from portbook.tools.skill_folder import specs_from_skills
 
             for folder, place in self._skills:
                 specs.extend(specs_from_skills(folder, place))

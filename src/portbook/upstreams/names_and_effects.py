@@ -4,64 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from itertools import islice
 from typing import Final, Literal, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.tools.skill_file import SkillFile, files_of
 from portbook.tools.spec import BadTool, Effect, Switch, ToolSpec
 from portbook.tools.tool_names import canonical_name, is_declarable, name_digest
 from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.tools.uri_templates import UriTemplate
 from portbook.upstreams.listed_definitions import ObservedDefinition
 from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.offered_skills import OfferedSkills
 
-__all__ = ["OfferedSkills", "effect_of", "specs_of"]
-
-# `OfferedSkills`: the skills that a server offers, and their files as resources.
-#
-# A server need not list the files of a skill: the entry of the skill names them.
-
-# As many as a list of resources may have.
-_MAX_FILES: Final = 5000
-
-
-class OfferedSkills:
-    """The skills among the definitions of one server."""
-
-    def __init__(self, served: tuple[ObservedDefinition, ...]) -> None:
-        self._listed = {each.name for each in served if each.kind == "resource"}
-        self._skills = [each for each in served if each.kind == "skill"]
-        self._entries = {each.name: each.definition for each in self._skills}
-        every = ((each.server, file) for each in self._skills for file in files_of(each.definition))
-        self._files: dict[str, tuple[str, SkillFile]] = {}
-        for server, file in islice(every, _MAX_FILES):
-            self._files.setdefault(file.uri, (server, file))
-
-    def unlisted(self) -> Iterator[ObservedDefinition]:
-        """Yield a resource for each file of a skill that the server's list of resources does not have."""
-        for uri, (server, file) in self._files.items():
-            if uri not in self._listed and not UriTemplate.is_one(uri):
-                yield ObservedDefinition(server, "resource", uri, _definition(file))
-
-    def marked(self, spec: ToolSpec) -> ToolSpec:
-        """Return a spec that knows its skill, where it is of a skill's own file, and what the entry says."""
-        if spec.kind != "resource" or spec.upstream is None:
-            return spec
-        _, file = self._files.get(spec.name, (None, None))
-        return replace(spec, skill=self._entries.get(spec.name), upstream=replace(spec.upstream, file=file))
-
-
-def _definition(file: SkillFile) -> JSONObject:
-    words = file.frontmatter or {}
-    shown: JSONObject = {"uri": file.uri, "name": words.get("name") or file.uri.rsplit("/", 1)[-1]}
-    if file.size is not None:
-        shown["size"] = file.size
-    if isinstance(words.get("description"), str):
-        shown["description"] = words["description"]
-    return shown
-
+__all__ = ["effect_of", "specs_of"]
 
 _NOT_DECLARABLE: Final = re.compile(r"[^A-Za-z0-9_.-]", re.ASCII)
 _KEPT_OF_NAME: Final = 100

@@ -17,9 +17,9 @@ from portbook.assets.compat.counterexample import (
     Witness,
     find_witnesses,
 )
+from portbook.assets.compat.pattern_comparison import TextLanguages
 from portbook.assets.compat.proof import Inclusion
 from portbook.assets.compat.subschemas import Subschemas
-from portbook.assets.compat.text_languages import TextLanguages
 from portbook.assets.schema_files import SchemaFolder
 from portbook.assets.schema_of_asset import schema_name
 from portbook.errors import Finding

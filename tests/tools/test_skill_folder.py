@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.tools.skills import specs_from_skills
+from portbook.tools.skill_folder import specs_from_skills
 from portbook.tools.spec import BadTool
 
 

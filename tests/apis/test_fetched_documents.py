@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.document_lock import DocumentLock, LockedDocument
-from portbook.apis.document_sources import DocumentSource, named_documents, read_sources
+from portbook.apis.fetched_documents import (
+    DocumentLock,
+    DocumentSource,
+    LockedDocument,
+    named_documents,
+    read_sources,
+)
 from portbook.apis.table_reader import Table
 
 URL = "https://a.example/openapi.json"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.assets.compat.text_languages import TextLanguages, Undecided
+from portbook.assets.compat.pattern_comparison import TextLanguages, Undecided
 from portbook.schema.cache import validator_for
 
 SEMVER = (

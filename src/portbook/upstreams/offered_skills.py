@@ -1,7 +1,7 @@
-"""`SkillFile`: what a server says of a file of a skill, and how a file differs from that. Pure: no I/O.
+"""Skills that a server offers, and their files as resources, each as its entry says. Pure: no I/O.
 
-A skill is instructions to a model. Whoever reads a file of it must get the file that was listed, and approved
-by its digest, or none.
+A server need not list the files of a skill: the entry of the skill names them. A skill is instructions to a
+model. Whoever reads a file of it must get the file that was listed, and approved by its digest, or none.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, cast
 
 from portbook.model import JSONObject
-from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of
+from portbook.tools.spec import ToolSpec
+from portbook.tools.uri_templates import UriTemplate
+from portbook.upstreams.listed_definitions import ObservedDefinition
 
-__all__ = ["SkillFile", "files_of"]
+__all__ = ["OfferedSkills", "SkillFile", "files_of"]
 
 _ALGORITHM: Final = "sha256:"
 
@@ -46,6 +49,11 @@ class SkillFile:
     def _has_frontmatter(self, data: bytes) -> bool:
         if self.frontmatter is None:
             return True
+        from portbook.tools.skill_folder import (  # late: few servers have skills
+            BadFrontmatter,
+            frontmatter_of,
+        )
+
         try:
             return frontmatter_of(data.decode()) == self.frontmatter
         except UnicodeDecodeError:
@@ -74,3 +82,43 @@ def _bytes_of(content: JSONObject) -> bytes | None:
         return base64.b64decode(blob, validate=True) if isinstance(blob, str) else None
     except ValueError:
         return None
+
+
+# As many as a list of resources may have.
+_MAX_FILES: Final = 5000
+
+
+class OfferedSkills:
+    """The skills among the definitions of one server."""
+
+    def __init__(self, served: tuple[ObservedDefinition, ...]) -> None:
+        self._listed = {each.name for each in served if each.kind == "resource"}
+        self._skills = [each for each in served if each.kind == "skill"]
+        self._entries = {each.name: each.definition for each in self._skills}
+        every = ((each.server, file) for each in self._skills for file in files_of(each.definition))
+        self._files: dict[str, tuple[str, SkillFile]] = {}
+        for server, file in islice(every, _MAX_FILES):
+            self._files.setdefault(file.uri, (server, file))
+
+    def unlisted(self) -> Iterator[ObservedDefinition]:
+        """Yield a resource for each file of a skill that the server's list of resources does not have."""
+        for uri, (server, file) in self._files.items():
+            if uri not in self._listed and not UriTemplate.is_one(uri):
+                yield ObservedDefinition(server, "resource", uri, _definition(file))
+
+    def marked(self, spec: ToolSpec) -> ToolSpec:
+        """Return a spec that knows its skill, where it is of a skill's own file, and what the entry says."""
+        if spec.kind != "resource" or spec.upstream is None:
+            return spec
+        _, file = self._files.get(spec.name, (None, None))
+        return replace(spec, skill=self._entries.get(spec.name), upstream=replace(spec.upstream, file=file))
+
+
+def _definition(file: SkillFile) -> JSONObject:
+    words = file.frontmatter or {}
+    shown: JSONObject = {"uri": file.uri, "name": words.get("name") or file.uri.rsplit("/", 1)[-1]}
+    if file.size is not None:
+        shown["size"] = file.size
+    if isinstance(words.get("description"), str):
+        shown["description"] = words["description"]
+    return shown
