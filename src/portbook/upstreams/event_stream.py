@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from portbook.upstreams.stdio_transport import MAX_ANSWER_BYTES
+from portbook.upstreams.answer_checks import MAX_ANSWER_BYTES
 from portbook.upstreams.transport import Receiver
 from portbook.wire.lines import OVERSIZE
 from portbook.wire.sse import EventReader
