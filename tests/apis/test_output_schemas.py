@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.apis.api_tool import or_nothing
+from portbook.apis.output_schemas import or_nothing
 from portbook.model import JSONObject
 from portbook.schema.cache import validator_for
 
