@@ -16,7 +16,8 @@ from portbook.apis.left_out_operations import Cause, LeftOutOperation
 from portbook.apis.openapi.document_files import BadOpenAPI, Documents
 from portbook.apis.openapi.document_operations import operation_names, read_openapi
 from portbook.apis.openapi.imported_arguments import ArgumentRules
-from portbook.apis.openapi.operation_reader import ImportedNames, ImportedOperation, OperationHead
+from portbook.apis.openapi.operation_names import ImportedNames
+from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead
 from portbook.apis.openapi.security_schemes import SecurityScheme, read_schemes
 from portbook.apis.openapi.servers import Server, ServerChooser, ServerVariables
 from portbook.apis.table_reader import Table

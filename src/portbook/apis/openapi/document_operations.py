@@ -1,7 +1,6 @@
 """Reads every operation of an OpenAPI document (3.0 or 3.1), path by path.
 
-An operation that cannot be read is left out, and stops no other one. Each gets a name of its own: its
-`operationId`, or its method and path.
+An operation that cannot be read is left out, and stops no other one. Each gets a name of its own.
 """
 
 from __future__ import annotations
@@ -15,13 +14,8 @@ from typing import Final, NamedTuple
 from portbook.apis.left_out_operations import Cause, LeftOutOperation
 from portbook.apis.openapi.document_files import BadOpenAPI, DocumentNode, Documents
 from portbook.apis.openapi.imported_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
-from portbook.apis.openapi.operation_reader import (
-    ImportedNames,
-    ImportedOperation,
-    OperationHead,
-    OperationReader,
-    plain_name,
-)
+from portbook.apis.openapi.operation_names import ImportedNames, own_name, plain_name
+from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead, OperationReader
 from portbook.apis.openapi.schemas import SchemaWriters
 from portbook.apis.openapi.security_schemes import read_requirement
 from portbook.apis.openapi.servers import ServerChooser
@@ -145,7 +139,7 @@ def _entry(documents: Documents, path: str, item: DocumentNode, method: str) -> 
         return LeftOutOperation(
             name, place.file, place.pointer, method, error.cause, str(error), _places(path, method)
         )
-    name = plain_name(node.text("operationId") or f"{method}{path}")
+    name = own_name(node.text("operationId"), method, path)
     return _Entry(name, method, path, item, node, place, name)
 
 

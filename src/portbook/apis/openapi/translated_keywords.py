@@ -1,4 +1,4 @@
-"""Keywords of schemas as vendors write them, translated to those of JSON Schema 2020-12. Pure: no I/O.
+"""Keywords of OpenAPI, of other drafts and of vendors, as those of JSON Schema 2020-12. Pure: no I/O.
 
 Documents hold forms of every draft, and plain mistakes. A value that its keyword cannot have is corrected
 where the meaning is clear, and dropped where it is not: the rest of the schema still says something.
@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from portbook.canonical import canonical_bytes
+from portbook.model import JSONObject
 
-__all__ = ["DROPPED", "translated"]
+__all__ = ["DROPPED", "renew_bounds", "translated", "with_null"]
 
 
 class _Dropped:
@@ -139,3 +140,33 @@ _TRANSLATIONS: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("title", "description", "format", "contentEncoding", "contentMediaType"), _text),
     "dependentRequired": _needs,
 }  # fmt: skip
+
+# Keywords that allow every value.
+_SAYS_NOTHING: Final = frozenset(
+    {"title", "description", "default", "deprecated", "readOnly", "writeOnly", "format"}
+)
+
+
+def with_null(value: JSONObject, written: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a value that may also be null, where `nullable` of OpenAPI 3.0 says so.
+
+    `x-nullable` is what documents of Swagger 2.0 have instead.
+    """
+    is_nullable = value.get("nullable") is True or value.get("x-nullable") is True
+    if not is_nullable or not written.keys() - _SAYS_NOTHING:
+        return written
+    kind = written.get("type")
+    if kind is None:
+        return {"anyOf": [written, {"type": "null"}]}
+    kinds = cast("list[str]", kind) if isinstance(kind, list) else [kind]
+    written["type"] = kinds if "null" in kinds else [*kinds, "null"]
+    if "enum" in written and None not in written["enum"]:
+        written["enum"] = [*written["enum"], None]
+    return written
+
+
+def renew_bounds(value: JSONObject, written: dict[str, Any]) -> None:
+    """Rewrite the boolean `exclusiveMinimum` and `exclusiveMaximum` of OpenAPI 3.0 as numbers."""
+    for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if value.get(exclusive) is True and inclusive in written:
+            written[exclusive] = written.pop(inclusive)
