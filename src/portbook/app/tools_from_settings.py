@@ -177,7 +177,7 @@ def asset_library(settings: Settings) -> Library | None:
 
 def _placed(settings: Settings, warning: str) -> str:
     """Return a warning of the library, with the place of the setting if it is about the folder itself."""
-    from portbook.assets.documents import listed_folder  # late: only where assets are served
+    from portbook.assets.library_folders import listed_folder  # late: only where assets are served
 
     for key, folder in (("schemas", settings.asset_schemas), ("examples", settings.asset_examples)):
         if folder is not None and warning.startswith(

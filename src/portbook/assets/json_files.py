@@ -1,4 +1,4 @@
-"""Reads the JSON files of a folder, without ever leaving it.
+"""Reads the JSON files of a folder, without ever leaving it, and parses them.
 
 Only regular files up to a size limit are read. A symbolic link is followed where it ends inside the folder,
 as in mounted configuration. Each step of a path is opened relative to its open parent folder, so that a file
@@ -12,9 +12,13 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
+
+from portbook.errors import Refused
+from portbook.model import JSON, JSONObject
+from portbook.wire.parsing import parse
 
 __all__ = [
     "MAX_FILES",
@@ -25,12 +29,16 @@ __all__ = [
     "Found",
     "Seen",
     "json_files",
+    "objects_in",
+    "parsed",
+    "parsed_object",
     "read_below",
     "read_file",
     "read_named",
     "read_walked",
     "walk",
 ]
+
 
 # Twenty times the largest schema of MCP; a larger file is data, not a schema or an example.
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
@@ -246,3 +254,47 @@ def _within(data: bytes, limit: int) -> bytes:
     if len(data) > limit:
         raise CannotRead(f"larger than {limit} bytes")
     return data
+
+
+# The files of a library, parsed: JSON, and for schemas and examples JSON objects only.
+
+
+def objects_in(folder: Path, leave_out: Callable[[str, str], None]) -> Iterator[tuple[str, JSONObject]]:
+    """Yield the JSON objects in a folder's files with their paths below it.
+
+    `leave_out` is called for every other file with its path (empty for the folder itself) and the reason.
+    """
+    try:
+        for found in json_files(folder):
+            problem = found.problem
+            try:
+                if not problem:
+                    yield found.path, parsed_object(found.data)
+            except CannotRead as reason:
+                problem = str(reason)
+            if problem:
+                leave_out(found.path, problem)
+    except CannotRead as reason:
+        leave_out("", str(reason))
+
+
+def parsed(data: bytes) -> JSON:
+    """Parse the JSON of a file.
+
+    Raises `CannotRead` where it is not JSON.
+    """
+    try:
+        return parse(data)
+    except Refused as refused:
+        raise CannotRead(f"not JSON: {refused.findings[0].message}") from None
+
+
+def parsed_object(data: bytes) -> JSONObject:
+    """Parse the JSON object in a file.
+
+    Raises `CannotRead` where it is not one.
+    """
+    document = parsed(data)
+    if not isinstance(document, dict):
+        raise CannotRead("must be an object")
+    return document
