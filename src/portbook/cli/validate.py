@@ -21,7 +21,7 @@ from portbook.assets.library_folders import find_folders
 from portbook.assets.misspelt_keywords import misspelt_keywords
 from portbook.assets.named_schema_file import UnusableFile, lines_of, read_schema
 from portbook.assets.schema_files import SchemaFiles
-from portbook.assets.schema_of_asset import schema_name, version_of
+from portbook.assets.schema_names_and_versions import schema_name, version_of
 from portbook.assets.validate_file import Checker, File, Report
 from portbook.cli.asset_reports import FORMATS, shown, summary, width_of
 from portbook.cli.exit_codes import ExitCode

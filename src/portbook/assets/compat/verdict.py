@@ -21,7 +21,7 @@ from portbook.assets.compat.pattern_comparison import TextLanguages
 from portbook.assets.compat.proof import Inclusion
 from portbook.assets.compat.subschemas import Subschemas
 from portbook.assets.schema_files import SchemaFolder
-from portbook.assets.schema_of_asset import schema_name
+from portbook.assets.schema_names_and_versions import schema_name
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
