@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from portbook.assets.library_folders import find_folders
+from portbook.assets.library_folders import find_folders, listed_folder
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
@@ -177,8 +177,6 @@ def asset_library(settings: Settings) -> Library | None:
 
 def _placed(settings: Settings, warning: str) -> str:
     """Return a warning of the library, with the place of the setting if it is about the folder itself."""
-    from portbook.assets.library_folders import listed_folder  # late: only where assets are served
-
     for key, folder in (("schemas", settings.asset_schemas), ("examples", settings.asset_examples)):
         if folder is not None and warning.startswith(
             f"{listed_folder(folder, settings.folder).as_posix()}: "

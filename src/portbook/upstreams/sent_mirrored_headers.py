@@ -1,6 +1,6 @@
 """HTTP headers that repeat parts of a message, in the revisions without a handshake. Pure: no I/O.
 
-The other side of `protocol/headers.py`, which checks them on arrival.
+The other side of `protocol/mirrored_headers.py`, which checks them on arrival.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of a document's operations as tools: `operationId`, or method and path; no two alike. Pure: no I/O."""
+"""Names of operations as tools: `operationId`, or method and path; no two alike. Pure: no I/O."""
 
 from __future__ import annotations
 

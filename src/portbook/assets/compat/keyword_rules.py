@@ -1,7 +1,6 @@
 """Rules of the proof: when a keyword of the new schema follows from the old schema. Pure: no I/O.
 
-Each rule is sound and simple: what it accepts is so, what it does not accept may still be. The rules for
-objects are in `property_rules`.
+Each rule is sound and simple: what it accepts is so, what it does not accept may still be.
 """
 
 from __future__ import annotations
