@@ -18,9 +18,9 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from portbook.model import JSON, JSONObject
-from portbook.pins.difference import Difference, PinnedKind, difference_of
+from portbook.pins.difference import Difference, difference_of
 from portbook.pins.on_change import Grade, OnChange, Reaction, strictest
-from portbook.pins.pinned_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.pins.schema_change import Effort
 from portbook.scan.definition_scan import scan_definition
 from portbook.scan.finding import ScanFinding, Tier
