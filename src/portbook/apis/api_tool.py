@@ -12,8 +12,8 @@ from portbook.apis.openapi.operation_reader import ImportedOperation
 from portbook.apis.output_schemas import is_small_enough_to_list, or_nothing
 from portbook.apis.table_reader import Table
 from portbook.model import JSONObject
+from portbook.tools.http_methods import METHODS
 from portbook.tools.http_operation import (
-    METHODS,
     HttpOperation,
     Parameter,
     ParameterPlace,

@@ -32,8 +32,8 @@ from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import parse_url
 from portbook.text.named_tuple import new_tuple
+from portbook.tools.http_methods import BODY_METHODS
 from portbook.tools.http_operation import (
-    BODY_METHODS,
     HttpOperation,
     Parameter,
     ParameterPlace,

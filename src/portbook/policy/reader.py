@@ -15,7 +15,7 @@ from portbook.policy.types import KEYWORDS, UntoldTypes, spoken_types, unknown_k
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 from portbook.text.did_you_mean import did_you_mean
-from portbook.tools.http_operation import METHODS
+from portbook.tools.http_methods import METHODS
 from portbook.tools.spec import Effect
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The result of a function: its schema from the return type, and the value converted to JSON or content.
 
-Plain types are converted by `plain_types`, all others by `pydantic_conversion`, which is imported late. Content
-such as an `Image` has to be declared by the return type.
+Plain types are converted by `plain_types`, all others by `pydantic_conversion`, which is imported late.
+Content such as an `Image` has to be declared by the return type.
 """
 
 from __future__ import annotations

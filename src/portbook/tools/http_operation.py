@@ -10,11 +10,10 @@ from typing import Final, Literal, TypeAlias
 
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
+from portbook.tools.http_methods import BODY_METHODS
 from portbook.tools.media_types import JSON_TYPE, MediaKind, is_in_range, is_json, kind_of
 
 __all__ = [
-    "BODY_METHODS",
-    "METHODS",
     "BodyPart",
     "CredentialForm",
     "CredentialPlace",
@@ -28,12 +27,6 @@ __all__ = [
     "problem_of_path",
     "split_path",
 ]
-
-
-# The methods that a tool may use. CONNECT and TRACE are for proxies and debugging, not for tools.
-METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
-# Methods that carry their arguments in a JSON body; the rest carry them in the query.
-BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
 # `CredentialUse`: where an operation sends one of its gateway's credentials.

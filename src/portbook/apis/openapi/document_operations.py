@@ -20,7 +20,7 @@ from portbook.apis.openapi.schemas import SchemaWriters
 from portbook.apis.openapi.security_schemes import read_requirement
 from portbook.apis.openapi.servers import ServerChooser
 from portbook.escaping import escaped
-from portbook.tools.http_operation import METHODS
+from portbook.tools.http_methods import METHODS
 
 __all__ = ["operation_names", "read_openapi"]
 
