@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from portbook.apis.effect_by_method import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway, is_argument_header
 from portbook.apis.import_selection import ImportSelection
 from portbook.apis.imported_documents import PlacedOperation
@@ -28,11 +29,9 @@ __all__ = [
     "MAX_RESPONSE_BYTES",
     "MAX_RETRIES",
     "MAX_TIMEOUT_MS",
-    "READING_METHODS",
     "TOOL_KEYS",
     "adjusted_tool",
     "declared_tool",
-    "default_effect",
     "imported_tool",
 ]
 
@@ -224,19 +223,6 @@ def adjusted_tool(table: Table, spec: ToolSpec) -> ToolSpec:
             max_response_bytes=table.whole("max_response_bytes", 1, MAX_RESPONSE_BYTES),
         ),
     )
-
-
-# The effect of an HTTP operation where nothing declares it: by its method.
-
-# Safe methods (RFC 9110, 9.2.1).
-READING_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-
-
-def default_effect(method: str) -> Effect:
-    """Return the effect of an operation with this `method`."""
-    if method in READING_METHODS:
-        return Effect.READ
-    return Effect.DESTRUCTIVE if method == "DELETE" else Effect.WRITE
 
 
 # The most that a table of the settings may ask for a tool of an HTTP API.
