@@ -1,25 +1,103 @@
-"""The result of a function: its schema from the return type, and the value converted to JSON or content.
+"""Runs a function for its result: its schema from the return type, and the value as JSON or content.
 
 Plain types are converted by `plain_types`, all others by `pydantic_conversion`, which is imported late.
-Content such as an `Image` has to be declared by the return type.
+Content such as an `Image` has to be declared by the return type. A missing `await` fails the call.
 """
 
 from __future__ import annotations
 
+import inspect
 import typing
 from collections.abc import Callable
 from functools import cache
+from types import CoroutineType
 from typing import Any, Final, TypeAlias, cast
 
 from portbook.errors import Failed, Finding, Reason
 from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.content_block import Content
-from portbook.tools.plain_types import NotPlain, plain_type
+from portbook.tools.context import Context, leaves_questions
+from portbook.tools.function_arguments import is_context
+from portbook.tools.mistake_place import declared_at
+from portbook.tools.plain_types import Bind, NotPlain, plain_type
 
-__all__ = ["Finish", "as_content", "bind_result", "is_content", "jsonable"]
+__all__ = ["Finish", "as_content", "bind_result", "is_content", "jsonable", "runner", "takes_context"]
 
 Finish: TypeAlias = Callable[[Any], Any]
+
+
+def runner(function: Callable[..., Any], bind: Bind, finish: Finish) -> Callable[[JSONObject], Any]:
+    """Wrap `function` to take validated arguments and return JSON; the wrapper is async where it is.
+
+    The wrapper raises `Failed` where the function did not await a coroutine or a question.
+    """
+    run = _run_async if inspect.iscoroutinefunction(function) else _run
+    return run(function, bind, finish)
+
+
+def takes_context(function: Callable[..., Any]) -> bool:
+    """Return whether a parameter of `function` gets the `Context` of the call."""
+    return any(map(is_context, typing.get_type_hints(function, include_extras=True).values()))
+
+
+def _run(function: Callable[..., Any], bind: Bind, finish: Finish) -> Callable[[JSONObject], Any]:
+    has_context = takes_context(function)
+
+    def run(arguments: JSONObject) -> Any:
+        given = bind(arguments)
+        is_asking = False
+        try:
+            value = function(**given)
+        finally:
+            if has_context:
+                is_asking = _leaves_questions(given)
+        if is_asking or type(value) is CoroutineType:
+            raise _not_awaited(value, function)
+        return finish(value)
+
+    return run
+
+
+def _run_async(function: Callable[..., Any], bind: Bind, finish: Finish) -> Callable[[JSONObject], Any]:
+    async def run(arguments: JSONObject) -> Any:
+        value = await function(**bind(arguments))
+        if type(value) is CoroutineType:
+            raise _not_awaited(value, function)
+        return finish(value)
+
+    async def run_with_context(arguments: JSONObject) -> Any:
+        given = bind(arguments)
+        is_asking = False
+        try:
+            value = await function(**given)
+        finally:
+            is_asking = _leaves_questions(given)
+        if is_asking or type(value) is CoroutineType:
+            raise _not_awaited(value, function)
+        return finish(value)
+
+    return run_with_context if takes_context(function) else run
+
+
+def _leaves_questions(given: dict[str, Any]) -> bool:
+    is_asking = False
+    for value in given.values():
+        if isinstance(value, Context):
+            is_asking = leaves_questions(value) or is_asking
+    return is_asking
+
+
+def _not_awaited(value: Any, function: Callable[..., Any]) -> Failed:
+    """Return the failure of a `function` with a missing `await`: a coroutine is not a result."""
+    if inspect.iscoroutine(value):
+        value.close()
+        said = "returned a coroutine; write `async def` and `await`"
+    else:
+        said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
+    note = f"{declared_at(function)} {said}"
+    return Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})
+
 
 # Types that may hold anything: content in them can only be detected in the result.
 _OPEN: Final = (Any, object, list, tuple, dict)

@@ -9,28 +9,25 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable
-from types import CoroutineType
 from typing import Any
 
-from portbook.errors import Failed, Reason, Refused
+from portbook.errors import Refused
 from portbook.model import JSONObject
 from portbook.schema.engine import BadSchema
-from portbook.tools.context import Context, leaves_questions
 from portbook.tools.function_arguments import (
     UNUSABLE_HINTS,
     are_plain_arguments,
     bind_arguments,
     bind_as_given,
-    is_context,
     unusable_hints,
 )
-from portbook.tools.function_results import Finish, as_content, bind_result, is_content
+from portbook.tools.function_results import as_content, bind_result, is_content, runner, takes_context
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import Bind, plain_type
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
 from portbook.tools.tool_names import canonical_name
 
-__all__ = ["runner", "spec_from_function"]
+__all__ = ["spec_from_function"]
 
 
 def spec_from_function(
@@ -82,7 +79,7 @@ def spec_from_function(
         effect=effect,
         is_effect_declared=is_effect_declared,
         function=runner(function, bind, finish),
-        takes_context=_takes_context(function),
+        takes_context=takes_context(function),
         is_async=is_async,
         is_inline=is_inline,
         timeout_ms=timeout_ms,
@@ -138,74 +135,3 @@ def _rehearsed(bind: Bind) -> Callable[[JSONObject], Refused | None]:
         return None
 
     return refuse
-
-
-def runner(function: Callable[..., Any], bind: Bind, finish: Finish) -> Callable[[JSONObject], Any]:
-    """Wrap `function` to take validated arguments and return JSON; the wrapper is async where it is.
-
-    The wrapper raises `Failed` where the function did not await a coroutine or a question.
-    """
-    run = _run_async if inspect.iscoroutinefunction(function) else _run
-    return run(function, bind, finish)
-
-
-def _takes_context(function: Callable[..., Any]) -> bool:
-    return any(map(is_context, typing.get_type_hints(function, include_extras=True).values()))
-
-
-def _run(function: Callable[..., Any], bind: Bind, finish: Finish) -> Callable[[JSONObject], Any]:
-    takes_context = _takes_context(function)
-
-    def run(arguments: JSONObject) -> Any:
-        given = bind(arguments)
-        is_asking = False
-        try:
-            value = function(**given)
-        finally:
-            if takes_context:
-                is_asking = _leaves_questions(given)
-        if is_asking or type(value) is CoroutineType:
-            raise _not_awaited(value, function)
-        return finish(value)
-
-    return run
-
-
-def _run_async(function: Callable[..., Any], bind: Bind, finish: Finish) -> Callable[[JSONObject], Any]:
-    async def run(arguments: JSONObject) -> Any:
-        value = await function(**bind(arguments))
-        if type(value) is CoroutineType:
-            raise _not_awaited(value, function)
-        return finish(value)
-
-    async def run_with_context(arguments: JSONObject) -> Any:
-        given = bind(arguments)
-        is_asking = False
-        try:
-            value = await function(**given)
-        finally:
-            is_asking = _leaves_questions(given)
-        if is_asking or type(value) is CoroutineType:
-            raise _not_awaited(value, function)
-        return finish(value)
-
-    return run_with_context if _takes_context(function) else run
-
-
-def _leaves_questions(given: dict[str, Any]) -> bool:
-    is_asking = False
-    for value in given.values():
-        if isinstance(value, Context):
-            is_asking = leaves_questions(value) or is_asking
-    return is_asking
-
-
-def _not_awaited(value: Any, function: Callable[..., Any]) -> Failed:
-    """Return the failure of a `function` with a missing `await`: a coroutine is not a result."""
-    if inspect.iscoroutine(value):
-        value.close()
-        said = "returned a coroutine; write `async def` and `await`"
-    else:
-        said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
-    note = f"{declared_at(function)} {said}"
-    return Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})

@@ -14,8 +14,7 @@ from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.content import Blob, contents_of, messages_of
 from portbook.tools.function_arguments import UNUSABLE_HINTS, bind_arguments, unusable_hints
-from portbook.tools.function_results import jsonable
-from portbook.tools.functions import runner
+from portbook.tools.function_results import jsonable, runner
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.spec import BadTool, Complete, Effect, NotFound, Switch, ToolSpec
 
