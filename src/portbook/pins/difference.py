@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
 
 from portbook.assets.json_patch import ChangedPlace, changed_places
 from portbook.model import JSON, JSONObject
+from portbook.pins.change_grades import Effort, grade_of_part
 from portbook.pins.on_change import Grade
 from portbook.pins.pinned_definitions import PinnedKind, digest_of_part, is_same_part, parts_of
-from portbook.pins.schema_change import Effort, SchemaChange, change_of_input, change_of_output
-from portbook.pins.trusted_hints import harm_of
 
 __all__ = [
     "ComparedPart",
@@ -51,9 +49,6 @@ def compared_parts(approved: JSONObject | None, observed: JSONObject | None) -> 
         sides = before.get(part), after.get(part)
         if not is_same_part(*sides):
             yield ComparedPart(part, *sides, tuple(changed_places(*sides)))
-
-
-_WORDS: Final = frozenset({"title", "description", "icons", "instructions"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,55 +129,6 @@ def _whole(
 
 
 def _change(part: str, before: JSON, after: JSON, effort: Effort) -> PartChange:
-    found = _graded(part, before, after, effort)
+    found = grade_of_part(part, before, after, effort)
     sides = digest_of_part(part, before), digest_of_part(part, after)
     return PartChange(part, found.grade, found.note, *sides, found.instances)
-
-
-def _graded(part: str, before: JSON, after: JSON, effort: Effort) -> SchemaChange:
-    if part in _WORDS:
-        return SchemaChange(Grade.WORDS, "what people and models read has changed")
-    if part == "inputSchema":
-        return change_of_input(before, after, effort)
-    if part == "outputSchema":
-        return change_of_output(before, after, effort)
-    if part == "arguments":
-        return change_of_input(_as_schema(before), _as_schema(after), effort)
-    if part == "annotations":
-        return _change_of_annotations(_members(before), _members(after))
-    return SchemaChange(Grade.ANNOTATIONS, "metadata has changed")
-
-
-def _change_of_annotations(before: JSONObject, after: JSONObject) -> SchemaChange:
-    if harm_of(after) > harm_of(before):
-        return SchemaChange(Grade.BREAKING, "the server now declares a worse effect than was approved")
-    if is_same_part(_hints(before), _hints(after)):
-        return SchemaChange(Grade.WORDS, "what people and models read has changed")
-    return SchemaChange(Grade.ANNOTATIONS, "hints have changed")
-
-
-def _hints(annotations: JSONObject) -> JSONObject:
-    return {name: value for name, value in annotations.items() if name != "title"}
-
-
-def _members(value: JSON) -> JSONObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _as_schema(arguments: JSON) -> JSON:
-    """Return the arguments of a prompt as an input schema: they are texts."""
-    listed = [_members(each) for each in arguments] if isinstance(arguments, list) else []
-    properties: dict[str, Any] = {}
-    for each in listed:
-        words = {name: each[name] for name in ("title", "description") if isinstance(each.get(name), str)}
-        properties[str(each.get("name"))] = {"type": "string", **words}
-    required = [str(each.get("name")) for each in listed if each.get("required") is True]
-    return cast(
-        "JSON",
-        {
-            "type": "object",
-            "properties": properties,
-            "required": sorted(set(required)),
-            "additionalProperties": False,
-        },
-    )

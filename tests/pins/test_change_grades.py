@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.model import JSON, JSONObject
+from portbook.pins.change_grades import Effort, SchemaChange, change_of_input, change_of_output
 from portbook.pins.on_change import Grade
-from portbook.pins.schema_change import Effort, SchemaChange, change_of_input, change_of_output
 
 TEXT: JSONObject = {"type": "string"}
 TOO_MUCH = SchemaChange(Grade.BREAKING, "there is too much to compare")

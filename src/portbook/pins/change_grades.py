@@ -1,7 +1,7 @@
-"""Grades the change of a schema by what it allows, with a value that shows it. Pure: no I/O.
+"""Grades the change of a definition, part by part; of a schema by what it allows. Pure: no I/O.
 
-The comparison runs both ways: whether everything that was allowed still is, and whether everything that is
-allowed already was. Each is proved, or refuted by a value. What is neither counts as breaking.
+The comparison of schemas runs both ways: whether everything that was allowed still is, and whether everything
+that is allowed already was. Each is proved, or refuted by a value. What is neither counts as breaking.
 
 Inputs are compared by the arguments that they declare, because models send these. Outputs are compared as
 they are, because programs ignore members that they do not know.
@@ -20,6 +20,8 @@ from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.pins.declared_arguments import by_declared_arguments, declared_properties
 from portbook.pins.on_change import Grade
+from portbook.pins.pinned_definitions import is_same_part
+from portbook.pins.trusted_hints import harm_of
 from portbook.schema.dialects import DRAFT_07, dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.references import Document, Path, subschemas_of
@@ -32,6 +34,7 @@ __all__ = [
     "change_of_output",
     "comparable_schema",
     "compiled",
+    "grade_of_part",
 ]
 
 # Keywords of a schema that allow and forbid nothing, but act on calls.
@@ -212,3 +215,58 @@ def _shown(comparison: Comparison) -> list[JSON]:
         return [each for each in instances if len(canonical_bytes(each)) <= _MAX_INSTANCE]
     except NotJSON:
         return []
+
+
+# The grade of a part of a definition: of its words, its hints, its schemas.
+
+_WORDS: Final = frozenset({"title", "description", "icons", "instructions"})
+
+
+def grade_of_part(part: str, before: JSON, after: JSON, effort: Effort) -> SchemaChange:
+    """Return the grade of a part of a definition that has changed, and why."""
+    if part in _WORDS:
+        return SchemaChange(Grade.WORDS, "what people and models read has changed")
+    if part == "inputSchema":
+        return change_of_input(before, after, effort)
+    if part == "outputSchema":
+        return change_of_output(before, after, effort)
+    if part == "arguments":
+        return change_of_input(_as_schema(before), _as_schema(after), effort)
+    if part == "annotations":
+        return _change_of_annotations(_members(before), _members(after))
+    return SchemaChange(Grade.ANNOTATIONS, "metadata has changed")
+
+
+def _change_of_annotations(before: JSONObject, after: JSONObject) -> SchemaChange:
+    if harm_of(after) > harm_of(before):
+        return SchemaChange(Grade.BREAKING, "the server now declares a worse effect than was approved")
+    if is_same_part(_hints(before), _hints(after)):
+        return SchemaChange(Grade.WORDS, "what people and models read has changed")
+    return SchemaChange(Grade.ANNOTATIONS, "hints have changed")
+
+
+def _hints(annotations: JSONObject) -> JSONObject:
+    return {name: value for name, value in annotations.items() if name != "title"}
+
+
+def _members(value: JSON) -> JSONObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _as_schema(arguments: JSON) -> JSON:
+    """Return the arguments of a prompt as an input schema: they are texts."""
+    listed = [_members(each) for each in arguments] if isinstance(arguments, list) else []
+    properties: dict[str, Any] = {}
+    for each in listed:
+        words = {name: each[name] for name in ("title", "description") if isinstance(each.get(name), str)}
+        properties[str(each.get("name"))] = {"type": "string", **words}
+    required = [str(each.get("name")) for each in listed if each.get("required") is True]
+    return cast(
+        "JSON",
+        {
+            "type": "object",
+            "properties": properties,
+            "required": sorted(set(required)),
+            "additionalProperties": False,
+        },
+    )
