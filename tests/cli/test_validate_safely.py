@@ -259,7 +259,7 @@ def test_who_reads_no_further_ends_it_quietly(arguments: tuple[str, ...], folder
 
 def test_a_defect_is_no_verdict(folder: Path) -> None:
     broken = (
-        "import portbook.assets.check_file as c; c.Checker.check = None; "
+        "import portbook.assets.validate_file as c; c.Checker.check = None; "
         "from portbook.cli.main import main; main()"
     )
     (folder / "assets/tone.json").write_text("{}")

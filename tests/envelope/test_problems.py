@@ -9,7 +9,7 @@ import pytest
 from portbook.envelope.problems import Problem, ending_problem, exception_problem, own_problems
 from portbook.envelope.program_problems import exit_problem, stderr_problem
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
 
 SCHEMA = SchemaRegistry().load("mcp.envelope.v0.1")
 

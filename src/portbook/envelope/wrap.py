@@ -14,7 +14,7 @@ from portbook.envelope.problems import exception_problem
 from portbook.envelope.program_problems import exit_problem, stderr_problem
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import Validator
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
 
 __all__ = [
     "ENVELOPE",

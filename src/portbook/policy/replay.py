@@ -14,7 +14,7 @@ from portbook.model import JSON, JSONObject
 from portbook.policy.arguments import Gap, find
 from portbook.policy.decision import Policy, PolicyInput, decide
 from portbook.policy.rule import Rule
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, named_by
 
 __all__ = ["Replayed", "ReplayedCalls", "replay", "subject_of"]
