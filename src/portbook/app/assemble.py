@@ -28,7 +28,7 @@ from portbook.executors.python import PythonExecutor
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.rounds import SignedStates
+from portbook.mcp.rounds_and_request_state import SignedStates
 from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.pipeline import Pipeline

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from portbook.errors import Failed, Reason
 from portbook.mcp.messages_during_call import Emit, Outlet
-from portbook.mcp.notifications import Notifications
+from portbook.mcp.notifications_to_client import Notifications
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.schema.engine import SchemaViolation

@@ -9,8 +9,8 @@ from typing import Final
 from portbook.errors import Failed, Reason
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.messages_during_call import Outlet
-from portbook.mcp.notifications import Notifications
-from portbook.mcp.rounds import Carried
+from portbook.mcp.notifications_to_client import Notifications
+from portbook.mcp.rounds_and_request_state import Carried
 from portbook.mcp.task_board import Task
 from portbook.model import JSON, Draft, InputNeeded, JSONObject
 from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares

@@ -20,14 +20,14 @@ from portbook.mcp.clients import LiveClient
 from portbook.mcp.connection_parts import Parts, Servers
 from portbook.mcp.dialect import ServedMethod
 from portbook.mcp.exchange import REQUEST_MEMBERS, CallForm, ClientLink, McpExchange
-from portbook.mcp.handlers import LISTEN
-from portbook.mcp.heeded_notifications import take_notification
 from portbook.mcp.messages_during_call import Emit
+from portbook.mcp.method_handlers import LISTEN
+from portbook.mcp.notifications_from_client import take_notification
+from portbook.mcp.running_request import Cancel, Key, Order, Work, key_of
 from portbook.mcp.task_extension_methods import created
 from portbook.mcp.task_methods_2025_11_25 import RESULT_OF_TASK, asked_by, attend_task, task_of
 from portbook.mcp.task_runner import TaskRunner
-from portbook.mcp.unread_messages import answer_unread, unread
-from portbook.mcp.work import Cancel, Key, Order, Work, key_of
+from portbook.mcp.unreadable_messages import answer_unread, unread
 from portbook.model import JSON, Answer, Arrival, Completed, Done, JSONObject
 from portbook.protocol.session import Session
 from portbook.stages.state import CallState

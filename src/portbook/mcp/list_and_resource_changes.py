@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from portbook.errors import Refused
-from portbook.mcp.notifications import Notifications
+from portbook.mcp.notifications_to_client import Notifications
 from portbook.model import JSON, Arrival, Caller, JSONObject, Kind
 from portbook.pipeline import Pipeline
 from portbook.protocol.revisions import Revision

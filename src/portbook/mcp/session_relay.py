@@ -10,7 +10,7 @@ from typing import Final
 
 from portbook.canonical import json_bytes
 from portbook.mcp.node import NOTICE, Node
-from portbook.mcp.work import Key
+from portbook.mcp.running_request import Key
 from portbook.model import JSONObject
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail

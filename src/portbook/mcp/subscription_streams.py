@@ -11,7 +11,7 @@ from typing import Final, cast
 from portbook.mcp.exchange import McpExchange
 from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification, Subscriber
-from portbook.mcp.notifications import Notifications
+from portbook.mcp.notifications_to_client import Notifications
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON, JSONObject, Kind
 from portbook.protocol.extensions import task_ids_of

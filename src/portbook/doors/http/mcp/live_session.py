@@ -12,7 +12,7 @@ from portbook.canonical import fingerprint, json_bytes
 from portbook.doors.http.mcp.resumable_stream import STANDALONE, EventStream, StreamPosition, resume_position
 from portbook.doors.http.mcp.retained_streams import RetainedStreams, StreamBudget
 from portbook.mcp.connection import McpConnection
-from portbook.mcp.work import Key
+from portbook.mcp.running_request import Key
 from portbook.model import Answer
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.doors.http.response import Reply, Write, lines_of, reply_to
 from portbook.mcp.from_any_thread import run_on
-from portbook.mcp.work import Key, Work
+from portbook.mcp.running_request import Key, Work
 from portbook.model import Answer
 from portbook.stages.state import CallState
 

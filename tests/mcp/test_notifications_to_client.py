@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from portbook.mcp.list_and_resource_changes import ChangeNotification
-from portbook.mcp.notifications import META_SUBSCRIPTION, Notifications
+from portbook.mcp.notifications_to_client import META_SUBSCRIPTION, Notifications
 from portbook.protocol.revisions import REVISIONS
 from portbook.tools.toolset import Changed
 from support.every_revision import VALIDATOR, every_revision

@@ -23,7 +23,7 @@ from portbook.model import JSON, InputNeeded, JSONObject, Resumption
 
 __all__ = ["Carried", "SignedStates", "StateCodec", "carried_by"]
 
-# requestState, signed: what a client sends back with the next round., the clock is an argument.
+# requestState, signed: what a client sends back with the next round. The clock is an argument.
 #
 # A call that needs input ends with questions and this text; the client calls again with the answers and the
 # text. The text holds what was asked and answered so far. It is signed with the store's key, and expires

@@ -15,7 +15,7 @@ from portbook.mcp.listing import META_MISSING, Listing, page_of
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
 from portbook.mcp.resources_and_prompts import described_prompt, described_resource, is_template
 from portbook.mcp.server_info import About, capabilities_of
-from portbook.mcp.skills import directory_of, skill_of, skills_of
+from portbook.mcp.skill_methods import directory_of, skill_of, skills_of
 from portbook.mcp.task_extension_methods import TaskDesk, task_answers
 from portbook.mcp.task_methods_2025_11_25 import OwnedTasks, task_request_answers
 from portbook.mcp.tools import described_tool

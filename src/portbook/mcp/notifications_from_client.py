@@ -7,7 +7,7 @@ from typing import Final
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import McpExchange
-from portbook.mcp.work import Cancel, key_of
+from portbook.mcp.running_request import Cancel, key_of
 from portbook.model import Answer, JSONObject
 from portbook.pipeline import Pipeline
 from portbook.protocol.session import Session
