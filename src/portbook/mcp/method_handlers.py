@@ -11,14 +11,19 @@ from typing import Final, Protocol, cast
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
 from portbook.mcp.cache_lifetime import as_page, cached_by_all
-from portbook.mcp.listing import META_MISSING, Listing, page_of
+from portbook.mcp.listings import (
+    META_MISSING,
+    Listing,
+    described_prompt,
+    described_resource,
+    described_tool,
+    is_template,
+    page_of,
+)
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
-from portbook.mcp.resources_and_prompts import described_prompt, described_resource, is_template
 from portbook.mcp.server_info import About, capabilities_of
 from portbook.mcp.skill_methods import directory_of, skill_of, skills_of
-from portbook.mcp.task_extension_methods import TaskDesk, task_answers
-from portbook.mcp.task_methods_2025_11_25 import OwnedTasks, task_request_answers
-from portbook.mcp.tools import described_tool
+from portbook.mcp.task_methods import OwnedTasks, TaskDesk, task_answers, task_request_answers
 from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.extensions import task_ids_of
 from portbook.protocol.revisions import STATELESS_REVISIONS, Revision

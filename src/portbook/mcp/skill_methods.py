@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from portbook.errors import Finding, Reason, Refused
-from portbook.mcp.resources_and_prompts import described_resource
+from portbook.mcp.listings import described_resource
 from portbook.model import JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool

@@ -13,10 +13,10 @@ from typing import Final
 
 from portbook.doors.http.mcp.keep_alive import KEEP_ALIVE, RETRY_MS, SILENCE_S
 from portbook.doors.http.mcp.resumable_stream import StreamPosition, Write
-from portbook.mcp.change_relay import change_of
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
 from portbook.mcp.node import CHANGE, NOTICE, Node
+from portbook.mcp.relay_between_nodes import change_of
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
 from portbook.stores.stream_rows import OWN_STREAM, OwnStreamRow, StreamRows

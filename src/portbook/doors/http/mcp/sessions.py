@@ -20,7 +20,7 @@ from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions, labe
 from portbook.doors.http.mcp.resumable_stream import StreamPosition
 from portbook.doors.http.mcp.retained_streams import StreamBudget
 from portbook.errors import Refused
-from portbook.mcp.messages_during_call import Emit
+from portbook.mcp.report_queue import Emit
 from portbook.model import Answer, Arrival, JSONObject
 from portbook.protocol.session import Session
 

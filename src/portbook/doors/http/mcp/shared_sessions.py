@@ -15,8 +15,8 @@ from portbook.doors.http.mcp.own_stream import OwnStream, OwnStreams
 from portbook.doors.http.mcp.resumable_stream import STANDALONE, StreamPosition
 from portbook.doors.http.mcp.stored_stream import READ, StoredStream, StreamCopies
 from portbook.mcp.node import Node
+from portbook.mcp.relay_between_nodes import ANSWER, CANCEL, SessionRelay
 from portbook.mcp.running_request import Key
-from portbook.mcp.session_relay import ANSWER, CANCEL, SessionRelay
 from portbook.model import JSONObject
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail

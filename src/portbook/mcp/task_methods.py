@@ -1,18 +1,83 @@
-"""Tasks as 2025-11-25 has them: tasks/get, tasks/list, tasks/cancel, tasks/result, for whoever made them."""
+"""The methods of tasks: those of the extension, and those that 2025-11-25 has. Pure: no I/O.
+
+The extension has tasks/get, tasks/update and tasks/cancel. 2025-11-25 has tasks/get, tasks/list, tasks/cancel
+and tasks/result, for whoever made the tasks.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
-from portbook.errors import Failed, Finding, Reason, Refused
-from portbook.mcp.clients import LiveClient
-from portbook.mcp.listing import page_of
+from portbook.errors import Finding, Reason, Refused
+from portbook.mcp.listings import page_of
 from portbook.mcp.task_board import Task
 from portbook.model import JSON, Caller, JSONObject
 
-__all__ = ["RESULT_OF_TASK", "OwnedTasks", "asked_by", "attend_task", "task_of", "task_request_answers"]
+__all__ = [
+    "RESULT_OF_TASK",
+    "OwnedTasks",
+    "TaskDesk",
+    "asked_by",
+    "created",
+    "task_answers",
+    "task_of",
+    "task_request_answers",
+    "with_related_task",
+]
+
+
+class TaskDesk(Protocol):
+    """The store of tasks, each for the caller that made it."""
+
+    def read(self, task_id: str, bound: str) -> JSONObject | None:
+        """Return the state of a task; None where the caller has no such task."""
+        ...
+
+    def answer(self, task_id: str, bound: str, answers: JSONObject) -> bool:
+        """Give a task its answers, ignoring unrequested ones; return whether the caller has such a task."""
+        ...
+
+    def cancel(self, task_id: str, bound: str) -> bool:
+        """Cancel a task, if it has not ended; return whether the caller has such a task."""
+        ...
+
+
+def created(state: JSONObject) -> JSONObject:
+    """Return the answer to a call that continues as a task."""
+    kept = ("taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs")
+    own = {name: state[name] for name in kept if name in state}
+    return {"resultType": "task", **own, "status": "working"}
+
+
+def task_answers(desk: TaskDesk) -> dict[str, Callable[[Any, Caller], JSONObject]]:
+    """Return the handlers of the extension's methods."""
+
+    def get(asked: Any, caller: Caller) -> JSONObject:
+        state = desk.read(_id(asked), asked.bound)
+        if state is None:
+            raise Refused(Reason.UNKNOWN_TASK)
+        return {"resultType": "complete", **state}
+
+    def update(asked: Any, caller: Caller) -> JSONObject:
+        answers = cast("JSONObject", asked.params["inputResponses"])
+        if not desk.answer(_id(asked), asked.bound, answers):
+            raise Refused(Reason.UNKNOWN_TASK)
+        return {"resultType": "complete"}
+
+    def cancel(asked: Any, caller: Caller) -> JSONObject:
+        if not desk.cancel(_id(asked), asked.bound):
+            raise Refused(Reason.UNKNOWN_TASK)
+        return {"resultType": "complete"}
+
+    return {"tasks/get": get, "tasks/update": update, "tasks/cancel": cancel}
+
+
+def _id(asked: Any) -> str:
+    return cast("str", asked.params["taskId"])
+
+
+# Tasks as 2025-11-25 has them.
 
 # The one request that waits for a task to end.
 RESULT_OF_TASK: Final = "tasks/result"
@@ -77,41 +142,15 @@ def task_request_answers(tasks: OwnedTasks) -> dict[str, Callable[[Any, Caller],
         ended = task.state().get("result")
         if not isinstance(ended, dict):
             raise Refused(Reason.BAD_PARAMS, (_at_task("was cancelled, and has no result"),))
-        return {**ended, "_meta": {**_object(ended.get("_meta")), _META_TASK: {"taskId": task.id}}}
+        return {**ended, "_meta": with_related_task(ended.get("_meta"), task.id)}
 
     return {"tasks/get": get, "tasks/list": listed, "tasks/cancel": cancel, RESULT_OF_TASK: result}
-
-
-async def attend_task(task: Task, client: LiveClient) -> None:
-    """Wait until a task has ended; the client that waits for its result is asked what it asks meanwhile."""
-    changed, asking = asyncio.Event(), dict[str, asyncio.Task[None]]()
-    stop = task.watch(changed.set)
-    try:
-        while not task.is_over:
-            changed.clear()
-            for key, request in task.questions().items():
-                if key not in asking or asking[key].done():
-                    asking[key] = asyncio.get_running_loop().create_task(_ask(task, key, request, client))
-            await changed.wait()
-    finally:
-        stop()
-        for each in asking.values():
-            each.cancel()
-
-
-async def _ask(task: Task, key: str, request: JSONObject, client: LiveClient) -> None:
-    params = _object(request.get("params"))
-    related: JSONObject = {**_object(params.get("_meta")), _META_TASK: {"taskId": task.id}}
-    asked: JSONObject = {**request, "params": {**params, "_meta": related}}
-    try:
-        task.answer(cast("JSONObject", await client.ask({key: asked}, lambda _key, _answer: True)))
-    except Failed as failure:
-        task.refuse(key, failure)
 
 
 def _at_task(told: str) -> Finding:
     return Finding("/params/taskId", told, "task", "")
 
 
-def _object(value: JSON) -> JSONObject:
-    return value if isinstance(value, dict) else {}
+def with_related_task(meta: JSON, task_id: str) -> JSONObject:
+    """Return the `_meta` of a message that belongs to a task."""
+    return {**(meta if isinstance(meta, dict) else {}), _META_TASK: {"taskId": task_id}}

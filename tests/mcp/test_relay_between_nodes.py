@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from portbook.mcp.node import Node
-from portbook.mcp.session_relay import SessionRelay
+from portbook.mcp.relay_between_nodes import SessionRelay
 from portbook.model import JSON
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail

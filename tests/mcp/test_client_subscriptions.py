@@ -8,9 +8,9 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
+from portbook.mcp.client_subscriptions import Subscription
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
-from portbook.mcp.messages_during_call import Outlet
-from portbook.mcp.subscription_streams import Subscription
+from portbook.mcp.report_queue import Outlet
 from portbook.tools.toolset import Changed
 from support.mcp_http_client import EVERYTHING, Client, Exchange, run, serving
 

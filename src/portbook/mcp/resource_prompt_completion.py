@@ -1,24 +1,14 @@
-"""Resources, prompts and completions in MCP: listings by revision, and results. Pure: no I/O."""
+"""Results of resources/read, prompts/get and completion/complete, as each revision has them. Pure: no I/O."""
 
 from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from portbook.mcp.tools import shown_in
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
-from portbook.tools.uri_templates import UriTemplate
 
-__all__ = [
-    "completion_result",
-    "described_prompt",
-    "described_resource",
-    "fitted",
-    "is_template",
-    "prompt_result",
-    "resource_result",
-]
+__all__ = ["completion_result", "fitted", "prompt_result", "resource_result"]
 
 # The most values in one completion, as MCP has it.
 _MAX_VALUES: Final = 100
@@ -32,42 +22,6 @@ def fitted(block: JSONObject, revision: Revision) -> JSONObject:
     if kind == "resource_link" and not revision.has_resource_links:
         return {"type": "text", "text": str(block["uri"])}
     return block
-
-
-def is_template(tool: Tool) -> bool:
-    """Return whether a resource is a template."""
-    return UriTemplate.is_one(tool.spec.name)
-
-
-def described_resource(tool: Tool, revision: Revision) -> JSONObject:
-    """Return a resource, or a resource template, as a listing has it."""
-    spec = tool.spec
-    described: JSONObject = {"uriTemplate" if is_template(tool) else "uri": spec.name}
-    if spec.description:
-        described["description"] = spec.description
-    return {**described, **shown_in(spec.shown, revision)}
-
-
-def described_prompt(tool: Tool, revision: Revision) -> JSONObject:
-    """Return a prompt as a listing has it."""
-    spec = tool.spec
-    described: JSONObject = {"name": spec.name, **shown_in(spec.shown, revision)}
-    if spec.description:
-        described["description"] = spec.description
-    properties, required = spec.input_schema.get("properties"), spec.input_schema.get("required", [])
-    if isinstance(properties, dict) and properties:
-        described["arguments"] = [
-            _argument(name, schema, name in cast("list[str]", required))
-            for name, schema in properties.items()
-        ]
-    return described
-
-
-def _argument(name: str, schema: JSON, is_required: bool) -> JSONObject:
-    argument: JSONObject = {"name": name, "required": is_required}
-    if isinstance(schema, dict) and isinstance(schema.get("description"), str):
-        argument["description"] = schema["description"]
-    return argument
 
 
 def resource_result(uri: str, parts: Any) -> JSONObject:

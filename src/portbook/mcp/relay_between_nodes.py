@@ -1,4 +1,7 @@
-"""`SessionRelay`: hands what one session's client says to the node that runs the call it is about."""
+"""What nodes hand to each other: answers and cancellations of clients, and changes of lists and resources.
+
+`SessionRelay` hands what one session's client says to the node that runs the call it is about.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,20 @@ import contextlib
 import re
 import time
 from collections.abc import Callable
-from typing import Final
+from concurrent.futures import Future
+from typing import Final, cast
 
 from portbook.canonical import json_bytes
-from portbook.mcp.node import NOTICE, Node
+from portbook.mcp.list_and_resource_changes import ChangeFeed
+from portbook.mcp.node import CHANGE, NOTICE, Node
 from portbook.mcp.running_request import Key
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject, Kind
 from portbook.stores.errors import StoreError
-from portbook.stores.mailbox import DraftMail
-from portbook.wire.parsing import MAX_ID_BYTES
+from portbook.stores.mailbox import DraftMail, Mail
+from portbook.tools.toolset import Changed
+from portbook.wire.parsing import MAX_ID_BYTES, parse
 
-__all__ = ["ANSWER", "CANCEL", "SessionRelay"]
+__all__ = ["ANSWER", "CANCEL", "SessionRelay", "change_of", "relay_changes"]
 
 # The client answers a question; the client cancels a request.
 ANSWER: Final = "answer"
@@ -97,3 +103,34 @@ class SessionRelay:
             with contextlib.suppress(StoreError):  # as where nobody listens
                 self._node.post(DraftMail(NOTICE, message.decode(), self.session))
         return True
+
+
+# Changed lists and resources: all nodes are told of them, and pass on what they are told.
+
+
+def relay_changes(node: Node, changes: ChangeFeed) -> None:
+    """Publish each change of `changes` on all nodes: on this one, too, it comes back as a message."""
+
+    def relay(changed: Changed) -> bool:
+        def deliver_alone(posted: Future[int]) -> None:
+            if posted.exception() is not None:  # the clients of this node at least
+                changes.deliver(changed)
+
+        try:
+            posted = node.post(DraftMail(CHANGE, json_bytes([changed.kind, changed.uri]).decode()))
+        except StoreError:
+            return False
+        posted.add_done_callback(deliver_alone)
+        return True
+
+    async def deliver(mail: Mail) -> None:
+        changes.deliver(change_of(mail))
+
+    changes.relay = relay
+    node.on(CHANGE, deliver)
+
+
+def change_of(mail: Mail) -> Changed:
+    """Return the change that all nodes were told of."""
+    kind, uri = cast("list[JSON]", parse(mail.body.encode()))
+    return Changed(cast("Kind", kind), cast("str | None", uri))
