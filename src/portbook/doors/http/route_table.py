@@ -8,18 +8,25 @@ from typing import TYPE_CHECKING
 
 from portbook.app.running_app import App
 from portbook.audit.call_index import CallIndex
-from portbook.doors.http.approvals import APPROVALS, decide_approval, list_approvals, show_approval
+from portbook.doors.http.approval_routes import APPROVALS, decide_approval, list_approvals, show_approval
 from portbook.doors.http.console import console
 from portbook.doors.http.docs_page import DOCS, docs_page
-from portbook.doors.http.health import Fellows, health, livez
+from portbook.doors.http.health_route import Fellows, health, livez
+from portbook.doors.http.html_pages import readable_refusals
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
 from portbook.doors.http.mcp.legacy_sse import MESSAGES, SSE, legacy_sse
 from portbook.doors.http.mcp.sessions import Sessions
-from portbook.doors.http.openapi import OPENAPI, openapi
-from portbook.doors.http.operator.call_routes import CALLS, FIGURES, count_calls, find_calls, show_call
+from portbook.doors.http.openapi_json_route import OPENAPI, openapi
+from portbook.doors.http.operator.call_and_figure_routes import (
+    CALLS,
+    FIGURES,
+    count_calls,
+    find_calls,
+    show_call,
+)
 from portbook.doors.http.operator.event_route import EVENTS, follow_calls
-from portbook.doors.http.operator.openapi_route import OPERATOR_OPENAPI, describe_routes
+from portbook.doors.http.operator.operator_openapi_route import OPERATOR_OPENAPI, describe_routes
 from portbook.doors.http.operator.pin_routes import PINS, decide_on_pins, list_pins
 from portbook.doors.http.operator.policy_routes import (
     EXPLAIN,
@@ -37,10 +44,9 @@ from portbook.doors.http.operator.upstream_routes import (
     upstream_counts,
 )
 from portbook.doors.http.operator.waiting_route import WAITING, list_waiting
-from portbook.doors.http.page import readable_refusals
 from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tool, tools
 from portbook.doors.http.router import Route, Router, Serve
-from portbook.doors.http.rpc import ROUTE, rpc
+from portbook.doors.http.rpc_route import ROUTE, rpc
 
 if TYPE_CHECKING:
     from portbook.doors.http.mcp.shared_sessions import SharedSessions

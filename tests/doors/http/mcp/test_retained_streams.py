@@ -231,7 +231,7 @@ def test_who_accepts_json_alone_is_not_sent_away(tmp_path: Path) -> None:
 def test_the_answer_of_a_silent_call_can_be_had_after_a_break(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portbook.doors.http.mcp.response._PRIMED_PATIENCE_S", 0.01)
+    monkeypatch.setattr("portbook.doors.http.mcp.json_or_stream_reply._PRIMED_PATIENCE_S", 0.01)
 
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING) as client:

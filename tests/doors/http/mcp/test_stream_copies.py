@@ -11,7 +11,7 @@ from typing import Any, cast
 from portbook.clock import SystemClock
 from portbook.doors.http.mcp.resumable_stream import EventStream
 from portbook.doors.http.mcp.stored_stream import StreamCopies
-from portbook.doors.http.mcp.stream_retention import MAX_REPORT_BYTES
+from portbook.doors.http.mcp.stream_limits import MAX_REPORT_BYTES
 from portbook.mcp.node import Node
 from portbook.stores.errors import StoreError, UnknownOutcome
 from portbook.stores.sqlite import Store

@@ -15,7 +15,7 @@ import uvloop
 from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Route
-from portbook.doors.http.server.admission import ConnectionLimits, Turns
+from portbook.doors.http.server.connection_limits import ConnectionLimits, Turns
 from portbook.doors.http.server.flow_control import ClientOutput
 from portbook.doors.http.server.http_server import ServerOptions
 from support.bad_clients import BEHAVIOURS, HEAD, JSON, KERNEL_BYTES, LARGE, LIVEZ, PHASES, World

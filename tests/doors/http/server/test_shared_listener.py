@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from portbook.doors.http.server.admission import ConnectionTally, create_tally
-from portbook.doors.http.server.listeners import SharedListener, bind
+from portbook.doors.http.server.connection_limits import ConnectionTally, create_tally
+from portbook.doors.http.server.listeners_of_workers import SharedListener, bind
 
 PATIENCE_S = 60.0
 

@@ -14,11 +14,11 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from portbook.boundary import Boundary
-from portbook.doors.http.accept import accepted
-from portbook.doors.http.mcp.live_session import label_of
-from portbook.doors.http.mcp.response import STREAM_LINES
+from portbook.doors.http.accept_header import accepted
+from portbook.doors.http.mcp.json_or_stream_reply import STREAM_LINES
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.doors.http.mcp.sessions import Sessions
+from portbook.doors.http.mcp.sessions_in_memory import label_of
 from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
 from portbook.doors.http.response import Reply, Write, reply_to

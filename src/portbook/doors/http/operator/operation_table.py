@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from portbook.access.approval_ticket import DECISIONS, State
 from portbook.audit.call_filter import FILTERS
-from portbook.doors.http.operator.call_routes import CALLS, FIGURES
+from portbook.doors.http.operator.call_and_figure_routes import CALLS, FIGURES
 from portbook.doors.http.operator.event_route import EVENTS
 from portbook.doors.http.operator.pin_routes import PINS, REVIEW
 from portbook.doors.http.operator.policy_routes import EXPLAIN, POLICY, QUESTION, REPLAY, TRIAL

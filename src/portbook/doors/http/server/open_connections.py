@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from portbook.doors.http.message_memory_limit import MessageMemoryLimit
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.router import Router
-from portbook.doors.http.server.admission import (
+from portbook.doors.http.server.connection_limits import (
     Admission,
     ConnectionLimits,
     Place,

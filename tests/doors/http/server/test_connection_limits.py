@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from portbook.doors.http.server.admission import Admission, ConnectionLimits, Place, is_served_by_reserve
+from portbook.doors.http.server.connection_limits import (
+    Admission,
+    ConnectionLimits,
+    Place,
+    is_served_by_reserve,
+)
 from portbook.doors.http.server.peer_address import PeerAddresses
 
 HERE = "127.0.0.1"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from portbook.doors.http.accept import wants_page
+from portbook.doors.http.accept_header import wants_page
 from portbook.doors.http.request import Headers, InboundRequest
 from portbook.doors.http.response import Replied, Reply, lines_of
 from portbook.doors.http.router import Serve, finish_reply

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, quote
 
 from portbook.access.approval_ticket import DECISIONS, State, Ticket, Undecidable, as_json
 from portbook.boundary import Begun, Boundary
-from portbook.doors.http.accept import wants_page
+from portbook.doors.http.accept_header import wants_page
 from portbook.doors.http.message_route import message_route
 from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, reply_to

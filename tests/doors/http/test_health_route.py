@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from portbook import __version__
-from portbook.doors.http.health import Fellows, health
+from portbook.doors.http.health_route import Fellows, health
 from portbook.doors.http.request import InboundRequest, RequestHead
 from portbook.doors.http.response import Reply
 from portbook.model import JSONObject

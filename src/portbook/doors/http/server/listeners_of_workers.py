@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from portbook.doors.http.server.admission import ConnectionLimits, ConnectionTally
+from portbook.doors.http.server.connection_limits import ConnectionLimits, ConnectionTally
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["SharedListener", "bind", "is_host", "is_loopback", "with_descriptors"]

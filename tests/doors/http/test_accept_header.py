@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.doors.http.accept import accepted
+from portbook.doors.http.accept_header import accepted
 
 # What is sent, and whether that allows JSON and events.
 HEADERS: dict[bytes | None, tuple[bool, bool]] = {
