@@ -15,12 +15,16 @@ from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.version import __version__
 
-__all__ = ["Checks", "Fellows", "health", "livez"]
+__all__ = ["FAILS_EVERYWHERE", "Checks", "Fellows", "health", "livez"]
 
 # Runs every check, with True also those of the gateways; the value of a check that passed is None.
 Checks = Callable[[bool], Awaitable[Mapping[str, str | None]]]
 
 _NEEDS_KEY: Final = Refused(Reason.UNAUTHORIZED)
+
+# What `/readyz` ignores where the store is a database: while that is away, no node has it, and a load
+# balancer that asks them must not leave out all of them.
+FAILS_EVERYWHERE: Final = ("store", "workers")
 
 
 class Fellows(Protocol):

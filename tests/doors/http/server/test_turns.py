@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from portbook.doors.http.server.connection_limits import Turns
+from portbook.doors.http.server.overload import Turns
 
 
 class Scene:

@@ -15,7 +15,7 @@ from portbook.doors.eager import Remainder
 from portbook.doors.http.accept_header import Accepts
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession
-from portbook.doors.http.message_memory_limit import MessageMemory
+from portbook.doors.http.memory_limits import MessageMemory
 from portbook.doors.http.response import Reply, Write, lines_of, reply_to
 from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.running_request import Key, Work

@@ -16,7 +16,7 @@ from portbook.mcp.running_request import Key
 from portbook.model import Answer
 
 if TYPE_CHECKING:
-    from portbook.doors.http.mcp.stored_stream import StreamCopies
+    from portbook.doors.http.mcp.shared_streams import StreamCopies
 
 __all__ = ["LiveSession", "LiveSessions", "label_of"]
 

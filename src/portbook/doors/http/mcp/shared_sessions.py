@@ -10,10 +10,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol, cast
 
-from portbook.doors.http.mcp.own_stream import OwnStream, OwnStreams
 from portbook.doors.http.mcp.resumable_stream import STANDALONE, StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession
-from portbook.doors.http.mcp.stored_stream import READ, StoredStream, StreamCopies
+from portbook.doors.http.mcp.shared_streams import READ, OwnStream, OwnStreams, StoredStream, StreamCopies
 from portbook.mcp.node import Node
 from portbook.mcp.relay_between_nodes import ANSWER, CANCEL, SessionRelay
 from portbook.mcp.running_request import Key

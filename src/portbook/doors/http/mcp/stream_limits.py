@@ -1,4 +1,4 @@
-"""How much streams keep for clients that resume and for slow ones, and for how long."""
+"""How much streams keep for clients that resume and for slow ones, for how long, and how many are open."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ __all__ = [
     "MAX_BYTES_OF_ALL",
     "MAX_BYTES_OF_SESSION",
     "MAX_EVENTS",
+    "MAX_LISTENING",
     "MAX_REPORT_BYTES",
     "MAX_STREAMS",
     "MAX_UNREAD_BYTES",
@@ -38,3 +39,6 @@ MAX_STREAMS: Final = 64
 # How long an ended stream is retained: after its end was read, and if no client has read its end.
 KEPT_READ_S: Final = 60.0
 KEPT_UNREAD_S: Final = 600.0
+
+# Streams that one caller holds open with GET: half of all connections, the rest is for further callers.
+MAX_LISTENING: Final = 1024

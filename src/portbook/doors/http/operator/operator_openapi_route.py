@@ -1,21 +1,29 @@
-"""`GET /operator/openapi.json`: the routes that operators use, as OpenAPI 3.1."""
+"""`GET /operator/openapi.json`: every route that operators use, described once, as OpenAPI 3.1."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from portbook.access.approval_ticket import DECISIONS, State
 from portbook.app.running_app import App
+from portbook.audit.call_filter import FILTERS
+from portbook.doors.http.operator.call_and_figure_routes import CALLS, FIGURES
+from portbook.doors.http.operator.event_route import EVENTS
 from portbook.doors.http.operator.operator_route import question
+from portbook.doors.http.operator.pin_routes import PINS, REVIEW
+from portbook.doors.http.operator.policy_routes import EXPLAIN, POLICY, QUESTION, REPLAY, TRIAL
+from portbook.doors.http.operator.proof_route import PROOF
+from portbook.doors.http.operator.upstream_routes import RESTART, UPSTREAMS
+from portbook.doors.http.operator.waiting_route import WAITING
 from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Serve
 from portbook.model import JSON, JSONObject
+from portbook.text.named_tuple import NamedTuple
 from portbook.version import __version__
 
-if TYPE_CHECKING:
-    from portbook.doors.http.operator.operation_table import OperatorOperation
-
-__all__ = ["OPERATOR_OPENAPI", "describe_routes"]
+__all__ = ["OPERATIONS", "OPERATOR_OPENAPI", "OperatorOperation", "describe_routes"]
 
 OPERATOR_OPENAPI: Final = "/operator/openapi.json"
 
@@ -32,8 +40,6 @@ def describe_routes(served: App) -> Serve:
 
 
 def _document() -> JSONObject:
-    from portbook.doors.http.operator.operation_table import OPERATIONS  # late: only where somebody asks
-
     paths: dict[str, Any] = {}
     for each in OPERATIONS:
         paths.setdefault(each.path, {})[each.method] = _operation(each)
@@ -76,3 +82,108 @@ def _parameters(each: OperatorOperation) -> list[JSONObject]:
         for name, example in each.query.items()
     ]
     return inside + asked
+
+
+# The table of them, which `/docs` shows, too.
+
+_APPROVALS: Final = "/approvals"
+_DECISION: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"decision": {"enum": [*DECISIONS]}, "reason": {"type": "string", "maxLength": 1000}},
+    "required": ["decision"],
+    "additionalProperties": False,
+}
+# An example for each filter; without one, any text will do.
+_FILTERS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(FILTERS, ""),
+    "tool": "files.*",
+    "rule": "default",
+    "status": "refused",
+    "since": "2026-01-31T09:30:00Z",
+}
+
+
+class OperatorOperation(NamedTuple):
+    """One method at one path."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    query: Mapping[str, str] = {}
+    """The parameters of the query, each with an example, or an empty text."""
+    body: JSONObject | None = None
+    example: JSON = None
+    """A body that could be sent."""
+    is_stream: bool = False
+
+
+OPERATIONS: Final[tuple[OperatorOperation, ...]] = (
+    OperatorOperation(
+        "get", WAITING, "listWaiting", "Calls that wait for approval, the oldest first.", {"id": ""}
+    ),
+    OperatorOperation(
+        "get", _APPROVALS, "listApprovals", "The newest approvals.", {"state": State.PENDING.value}
+    ),
+    OperatorOperation("get", f"{_APPROVALS}/{{id}}", "showApproval", "One approval."),
+    OperatorOperation(
+        "post",
+        f"{_APPROVALS}/{{id}}",
+        "decideApproval",
+        "Approve or deny a call.",
+        body=_DECISION,
+        example={"decision": "approve", "reason": "as agreed"},
+    ),
+    OperatorOperation(
+        "get", CALLS, "listCalls", "Recorded calls, the newest first.",
+        {**_FILTERS, "limit": "100", "before": ""},
+    ),
+    OperatorOperation("get", f"{CALLS}/{{id}}", "showCall", "Every record of one call."),
+    OperatorOperation(
+        "get", FIGURES, "countCalls", "Calls, refusals, failures and latencies over time.",
+        {**_FILTERS, "buckets": "60", "fit": "1"},
+    ),
+    OperatorOperation("get", EVENTS, "followCalls", "Calls and waits as they come.", is_stream=True),
+    OperatorOperation("get", PROOF, "proveLog", "Whether the log is whole."),
+    OperatorOperation("get", UPSTREAMS, "listUpstreams", "How the MCP servers are doing."),
+    OperatorOperation(
+        "post",
+        f"{UPSTREAMS}/{{name}}",
+        "restartUpstream",
+        "Restart an MCP server.",
+        body=RESTART,
+        example={"action": "restart"},
+    ),
+    OperatorOperation(
+        "get", PINS, "listPins", "Withheld definitions beside the approved ones.", {"server": ""}
+    ),
+    OperatorOperation(
+        "post",
+        f"{PINS}/{{name}}",
+        "decideOnPins",
+        "Approve definitions of an MCP server as they were shown, or keep them withheld.",
+        body=REVIEW,
+        example={
+            "decision": "approve",
+            "definitions": [{"kind": "tool", "name": "send", "digest": "as shown"}],
+            "force": False,
+        },
+    ),
+    OperatorOperation("get", POLICY, "showPolicy", "The rules and limits in force, with their place."),
+    OperatorOperation(
+        "post",
+        EXPLAIN,
+        "explainCall",
+        "How policy decides a call, without running it.",
+        body=QUESTION,
+        example={"tool": "docs.search", "args": {"query": "policy"}, "caller": "anonymous"},
+    ),
+    OperatorOperation(
+        "post",
+        REPLAY,
+        "replayCalls",
+        "What a changed policy would have decided on recorded calls.",
+        body=TRIAL,
+        example={"policy": '[policy]\ndefault = "deny"\n'},
+    ),
+)  # fmt: skip

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from portbook.doors.http.body_limits import BODY_SECONDS, WRITE_SECONDS
-
-__all__ = ["NEVER", "Deadlines", "Phase"]
+__all__ = ["BODY_SECONDS", "NEVER", "WRITE_SECONDS", "Deadlines", "Phase"]
 
 NEVER: Final = float("inf")
+
+# A message is at most a mebibyte: a client that needs longer than this holds up a connection and a shutdown.
+BODY_SECONDS: Final = 15.0
+
+# How long a client may read nothing while there is much to write.
+WRITE_SECONDS: Final = 30.0
 
 
 class Phase(IntEnum):

@@ -5,24 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import resource
+import mmap
+import os
 import socket
+import struct
+import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
-from portbook.doors.http.server.connection_limits import ConnectionLimits, ConnectionTally
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["SharedListener", "bind", "is_host", "is_loopback", "with_descriptors"]
+__all__ = ["ConnectionTally", "SharedListener", "bind", "create_tally", "is_host", "is_loopback"]
 
 _NAME: Final = late_pattern(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9.])?")
 
 # Connections that wait to be accepted.
 _BACKLOG: Final = 2048
-
-# Descriptors that are not connections of clients: the log, the store, requests to gateways.
-_FURTHER: Final = 256
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -60,23 +58,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def with_descriptors(wanted: ConnectionLimits) -> ConnectionLimits:
-    """Return the limits that this process has descriptors for; it asks the system for more first.
-
-    A connection beyond its descriptors could not even be told that there is no room.
-    """
-    needed = wanted.most + wanted.reserve + _FURTHER
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return wanted
-    reserve = min(wanted.reserve, soft // 8)
-    further = min(_FURTHER, soft // 4)
-    return replace(wanted, most=max(soft - reserve - further, 1), reserve=reserve)
 
 
 # `SharedListener`: takes connections from a socket at which further workers listen.
@@ -155,3 +136,58 @@ class SharedListener:
     def _go_on(self) -> None:
         self._paused = None
         self._loop.add_reader(self._listener, self._take)
+
+
+# `ConnectionTally`: how many connections each worker has open, in memory that all of them share.
+#
+# Each worker writes its own place and reads the others'. A place is one aligned number, which is read and
+# written as a whole: there is nothing to lock. A number that is a moment old does no harm.
+
+# A place whose worker takes no connections: it is starting, ending, or was never there.
+_ABSENT: Final = -1
+
+_NUMBER: Final = struct.calcsize("i")
+
+
+def create_tally(places: int) -> int:
+    """Return the descriptor of memory for so many workers."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("portbook-connections")
+    else:  # macOS: a file without a name does the same
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.write(descriptor, struct.pack(f"{places}i", *[_ABSENT] * places))
+    return descriptor
+
+
+class ConnectionTally:
+    """The tally, as the worker at one place uses it; or the process that supervises, at no place."""
+
+    def __init__(self, descriptor: int, place: int | None = None) -> None:
+        """Map the memory; the descriptor is no longer needed."""
+        size = os.fstat(descriptor).st_size
+        self._memory = mmap.mmap(descriptor, size)
+        self._counts = memoryview(self._memory).cast("i")
+        self._place = place
+        self.places = size // _NUMBER
+
+    def set(self, count: int) -> None:
+        """Say how many connections this worker has open."""
+        if self._place is not None:
+            self._counts[self._place] = count
+
+    def leave(self) -> None:
+        """Say that this worker takes no more connections."""
+        self.set(_ABSENT)
+        self._place = None
+
+    def clear(self, place: int) -> None:
+        """Say that the worker at a place has ended."""
+        self._counts[place] = _ABSENT
+
+    def is_ahead(self) -> bool:
+        """Return whether a different worker that takes connections has fewer than this one."""
+        if self._place is None:
+            return False
+        own = self._counts[self._place]
+        return any(_ABSENT < count < own for count in self._counts)

@@ -219,7 +219,7 @@ def test_a_call_over_http_and_sse_is_answered_or_cancelled_before_the_applicatio
     patience_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("portbook.doors.http.mounted_app._GRACE_S", patience_s)
+    monkeypatch.setattr("portbook.doors.http.mounted_asgi_app._GRACE_S", patience_s)
     (tmp_path / "portbook.toml").write_text("[server]\nlegacy_sse = true\n")
     toolset = Toolset("gated")
     ends_in_time = patience_s > 1

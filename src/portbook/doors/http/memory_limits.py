@@ -1,4 +1,4 @@
-"""The messages that are being answered, by the memory that they take as values: it is bounded.
+"""The memory of messages that come, are being answered, or wait to be read: it is bounded.
 
 A message of many small parts takes twenty times as much memory as its bytes while its call runs, and a call
 may run for long. Where there is no room for one more, its client is told to retry.
@@ -6,22 +6,28 @@ may run for long. Where there is no room for one more, its client is told to ret
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
 
 from portbook.errors import Reason, Refused
 
 __all__ = [
     "COUNTED_BYTES",
     "UNFINISHED_BYTES",
+    "UNREAD_BYTES",
     "WORKLOAD_BYTES",
     "MessageMemory",
     "MessageMemoryLimit",
+    "SharedByteLimit",
     "no_room",
 ]
 
 # What messages may take together that are being answered, as values, and those that have not come whole.
 WORKLOAD_BYTES: Final = 268_435_456
 UNFINISHED_BYTES: Final = 67_108_864
+
+# What answers may take that wait to be read, of all clients together: a few dozen large ones.
+UNREAD_BYTES: Final = 67_108_864
 
 # A smaller message need not be counted: as many as there are connections take less than this bound allows.
 COUNTED_BYTES: Final = 16_384
@@ -83,3 +89,37 @@ class MessageMemory:
         self._holders -= 1
         if not self._holders:
             self._limit.give_back(self._counted)
+
+
+# `SharedByteLimit`: what is held for all clients together: it is bounded, whatever each of them may have.
+#
+# It is used for what comes in and for what goes out. A message is held until it has come whole, and an
+# answer that is there whole until its client has read it. A client that stops in the middle has a deadline;
+# until then its part takes memory. If all of these parts take too much, the connection that has been waiting
+# longest makes room.
+
+T = TypeVar("T")
+
+
+class SharedByteLimit(Generic[T]):
+    """The connections for which much is held, the one that has been waiting longest first."""
+
+    def __init__(self, most_bytes: int, end: Callable[[T], None]) -> None:
+        """Hold at most `most_bytes`, of one connection also more; `end` makes a connection give way."""
+        self._most_bytes = most_bytes
+        self._end = end
+        self._waiting: dict[T, int] = {}
+        self._total = 0
+
+    def add(self, connection: T, size: int) -> None:
+        """Count what is held for a connection, and end those for which there is no room."""
+        self._total += size - self._waiting.get(connection, 0)
+        self._waiting[connection] = size
+        while self._total > self._most_bytes and len(self._waiting) > 1:
+            longest = next(iter(self._waiting))
+            self.remove(longest)
+            self._end(longest)
+
+    def remove(self, connection: T) -> None:
+        """Count a connection no longer: nothing is held for it, or it is closed."""
+        self._total -= self._waiting.pop(connection, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.doors.http.server.shared_byte_limit import SharedByteLimit
+from portbook.doors.http.memory_limits import SharedByteLimit
 
 
 class Connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.doors.http.message_memory_limit import MessageMemoryLimit
+from portbook.doors.http.memory_limits import MessageMemoryLimit
 
 TEXT = b'"' + b"x" * 99_998 + b'"'
 PARTS = b"{}," * 33_333

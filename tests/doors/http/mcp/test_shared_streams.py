@@ -12,7 +12,7 @@ from typing import cast
 
 from portbook.clock import SystemClock
 from portbook.doors.http.mcp.resumable_stream import StreamPosition
-from portbook.doors.http.mcp.stored_stream import StoredStream
+from portbook.doors.http.mcp.shared_streams import StoredStream
 from portbook.mcp.node import Bell, Node
 from portbook.stores.sqlite import Store
 from portbook.stores.stream_rows import StreamChange, StreamRows

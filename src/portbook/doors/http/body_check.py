@@ -1,4 +1,7 @@
-"""Whether the body of a request is declared as what is read here: JSON in UTF-8, as it is. Pure: no I/O."""
+"""Whether the body of a request is declared as what is read here: JSON in UTF-8, as it is. Pure: no I/O.
+
+It also has what becomes of bodies that nobody wants, or that never come to their end.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from typing import Final
 
 from portbook.doors.http.request import RequestHead
 from portbook.errors import Reason, Refused
+from portbook.wire.lines import MAX_FRAME_BYTES
 
-__all__ = ["refuse_content"]
+__all__ = ["MAX_DISCARDED_BYTES", "cut_off", "refuse_content"]
 
 _JSON: Final = b"application/json"
 _IDENTITY: Final = b"identity"
@@ -31,3 +35,12 @@ def refuse_content(head: RequestHead) -> Refused | None:
 
 def _refused(hint: str) -> Refused:
     return Refused(Reason.NOT_JSON_CONTENT, details={"hint": hint})
+
+
+# A body that nobody wants is read and discarded, so that the client gets the answer; up to this many bytes.
+MAX_DISCARDED_BYTES: Final = 128 * MAX_FRAME_BYTES
+
+
+def cut_off() -> Refused:
+    """Return the refusal of a message whose end never came."""
+    return Refused(Reason.CANCELLED, note="the client left in the middle of its message")
