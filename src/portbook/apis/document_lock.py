@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.model import JSON
-from portbook.net.destinations import BadDestination, parse_url
-from portbook.net.fetch import without_secrets
+from portbook.net.destinations import BadDestination, parse_url, without_secrets
 from portbook.schema.messages import whole_pointer
 from portbook.stores.lock_file import LockFile, LockSection, change_section
 

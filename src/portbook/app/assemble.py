@@ -267,7 +267,8 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     if uri is None:
         return embedded, []
     # Late: a schema is seldom replaced.
-    from portbook.net.fetch import CannotFetch, fetch, without_secrets
+    from portbook.net.destinations import without_secrets
+    from portbook.net.override_fetch import CannotFetch, fetch
     from portbook.schema.override import FETCH_S, MAX_BYTES, BadOverride, check_override
 
     origin = without_secrets(uri)

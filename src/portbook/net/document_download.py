@@ -1,4 +1,4 @@
-"""Downloads one file over HTTP, through the client that calls APIs: the same checks, and no credentials.
+"""Downloads one document over HTTP, through the client that calls APIs: the same checks, and no credentials.
 
 Names are resolved once and their addresses checked. Redirects lead to the same scheme, host and port. Proxies
 of the environment are not used.

@@ -6,6 +6,7 @@ protocol. One that `isError` is the tool's own error, whatever its output schema
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
@@ -17,7 +18,7 @@ from portbook.upstreams.answer_checks import UNREADABLE, BadAnswer, RpcError
 from portbook.upstreams.request_meta import without_reserved
 from portbook.upstreams.transport import ConnectionLost, NotSent
 
-__all__ = ["ending_by", "result_in"]
+__all__ = ["ending_by", "require_own_addresses", "result_in"]
 
 # As much of a server's words as explains an error.
 _MAX_WORDS: Final = 2000
@@ -66,6 +67,14 @@ def _contents(contents: list[JSONObject], tool: Tool) -> list[JSONObject]:
     if problem is not None:
         raise Failed(Reason.BAD_RESULT, (Finding("/contents", problem, "digest", ""),))
     return contents
+
+
+def require_own_addresses(contents: list[JSONObject], is_of_others: Callable[[str], bool]) -> None:
+    """Check that no content of a resource claims to be at an address of others. Raises `Failed`."""
+    for at, part in enumerate(contents):
+        if is_of_others(str(part.get("uri"))):
+            finding = Finding(f"/contents/{at}/uri", "is an address of others", "uri", "")
+            raise Failed(Reason.BAD_RESULT, (finding,))
 
 
 def ending_by(

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from portbook.errors import Failed, Reason, Refused
-from portbook.executors.mcp_server import McpServerExecutor
+from portbook.executors.mcp_server_call import McpServerExecutor
 from portbook.model import Identity, InputNeeded, Run
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec

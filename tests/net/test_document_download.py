@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.net.download import CannotDownload, download
+from portbook.net.document_download import CannotDownload, download
 from support.scripted_api import HANG, Certificates, Upstream, answer
 
 

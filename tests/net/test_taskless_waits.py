@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.doors.eager import Remainder
-from portbook.net.time_limit import TimeLimited
+from portbook.net.taskless_waits import TimeLimited
 
 
 def limited(coroutine: Coroutine[Any, Any, Any], seconds: float = 0.0) -> TimeLimited[Any]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from portbook.executors.mcp_request import UpstreamRequest, capabilities_of, params_of
+from portbook.executors.mcp_server_request import UpstreamRequest, capabilities_of, params_of
 from portbook.model import Identity, Run
 from portbook.protocol.revisions import REVISIONS
 from portbook.tools.catalog import Tool

@@ -1,4 +1,6 @@
-"""Bytes from a file or over HTTP, once, at start: under a size limit and one deadline for everything.
+"""An override of the official schema, fetched from a file or over HTTP, once, at start.
+
+It is under a size limit, and one deadline for everything.
 
 Refused: devices, pipes and folders; redirects to a different host; every scheme but `file`, `http` and
 `https`. Proxies from the environment are not used. Messages hold no passwords: they show addresses without
@@ -18,10 +20,12 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from portbook.net.destinations import without_secrets
+
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector, Request
 
-__all__ = ["CannotFetch", "fetch", "without_secrets"]
+__all__ = ["CannotFetch", "fetch"]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _CHUNK: Final = 65_536
@@ -62,17 +66,6 @@ def fetch(uri: str, *, limit: int, timeout_s: float) -> bytes:
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
-
-
-def without_secrets(uri: str) -> str:
-    """Return `uri` as it may be shown: without userinfo, query and fragment."""
-    if not _SCHEME.match(uri):
-        return uri
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return "(an address that cannot be read)"
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _too_slow(uri: str, timeout_s: float) -> CannotFetch:

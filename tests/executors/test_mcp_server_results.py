@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from portbook.errors import Failed, Finding, Reason, Refused
-from portbook.executors.mcp_results import ending_by, result_in
+from portbook.executors.mcp_server_results import ending_by, result_in
 from portbook.model import Kind
 from portbook.protocol.revisions import REVISIONS
 from portbook.tools.catalog import Tool

@@ -13,23 +13,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, cast
 
-from portbook.errors import Failed, Finding, Reason, Refused
-from portbook.executors.mcp_questions import HeldCall, HeldCalls, any_answer, askable, deliver, gathered
-from portbook.executors.mcp_request import UpstreamConnections, UpstreamRequest, capabilities_of, params_of
-from portbook.executors.mcp_results import ending_by, result_in
-from portbook.executors.mcp_tasks import begin_result, follow_task
+from portbook.errors import Failed, Reason, Refused
+from portbook.executors.mcp_server_questions import (
+    HeldCall,
+    HeldCalls,
+    any_answer,
+    askable,
+    deliver,
+    gathered,
+)
+from portbook.executors.mcp_server_request import UpstreamRequest, capabilities_of, params_of
+from portbook.executors.mcp_server_results import ending_by, require_own_addresses, result_in
+from portbook.executors.mcp_server_tasks import begin_result, follow_task
+from portbook.executors.unsent import NothingSent
 from portbook.model import Client, InputNeeded, JSONObject, Run
 from portbook.net.destinations import Destinations
+from portbook.net.taskless_waits import TimeLimited
 from portbook.protocol.conformance import INPUT_REQUIRED
 from portbook.tools.catalog import Tool
+from portbook.tools.spec import ToolSpec
 from portbook.upstreams.answer_checks import TASK, BadAnswer, RpcError, is_created_task
+from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.instances import InstanceOwner
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
+from portbook.upstreams.supervisor import Supervisor
 from portbook.upstreams.transport import ConnectionLost, NotSent, SessionLost
 
-__all__ = ["McpServerExecutor"]
+__all__ = ["McpServerExecutor", "UpstreamConnections"]
 
 # How often a server may answer with questions before a call ends.
 _MAX_ROUNDS: Final = 10
@@ -121,10 +135,7 @@ class McpServerExecutor:
         """
         value = result_in(result, way.tool)
         if way.tool.spec.kind == "resource":
-            for at, part in enumerate(cast("list[JSONObject]", value)):
-                if self._fleet.is_of_others(way.entry.server, str(part.get("uri"))):
-                    finding = Finding(f"/contents/{at}/uri", "is an address of others", "uri", "")
-                    raise Failed(Reason.BAD_RESULT, (finding,))
+            require_own_addresses(value, partial(self._fleet.is_of_others, way.entry.server))
         return value
 
     async def _answers(self, way: UpstreamRequest, result: JSONObject) -> dict[str, JSONObject]:
@@ -272,3 +283,64 @@ def _round_of(run: Run) -> tuple[Mapping[str, JSONObject] | None, str | None]:
         return None, None
     state = resumption.memo.get("round") if isinstance(resumption.memo, dict) else None
     return resumption.answers, state if isinstance(state, str) else None
+
+
+# Connections for calls: to the server of a tool, if it still defines the tool as it did for the decision.
+
+
+class UpstreamConnections:
+    """The connections to all servers."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    async def connected(self, server: Supervisor, spec: ToolSpec, run: Run) -> UpstreamConnection:
+        """Return a connection to the server, begun now if there is none; then it said what it offers.
+
+        Raises `Refused` where there is none, or the server defines the tool differently by now.
+        """
+        connection = await self._begun(server, run)
+        if not spec.is_on:
+            self._require_same(spec, run)
+        return connection
+
+    async def _begun(self, server: Supervisor, run: Run) -> UpstreamConnection:
+        owner = None if server.declared.isolation == "shared" else InstanceOwner(run.caller, run.session)
+        ready = server.ready(owner)
+        if ready is not None:
+            return ready
+        try:
+            # Not `asyncio.timeout`: in a call's first step the task is the door's, which it would cancel.
+            until = asyncio.get_running_loop().time() + run.timeout_ms / 1000
+            return await TimeLimited(server.connected(owner), until)
+        except NotSent as error:
+            raise Refused(Reason.UPSTREAM_ERROR, happened=str(error), is_retryable=True) from None
+        except TimeoutError:
+            raise Refused(Reason.TIMEOUT, happened="the server did not start in time") from None
+        except asyncio.CancelledError:
+            raise NothingSent from None
+
+    def _require_same(self, spec: ToolSpec, run: Run) -> None:
+        """Check that a call may go on although the definition of its tool has changed: only its words have.
+
+        An approval is for the definition that a person saw, words included.
+
+        Raises `Refused` otherwise.
+        """
+        now, withheld = self._fleet.offers.find(spec.kind, spec.name)
+        if withheld is not None:
+            raise withheld.refusal()
+        if now is None:
+            raise Refused(Reason.UPSTREAM_ERROR, happened="its server no longer offers it")
+        is_same = (now.input_schema, now.output_schema, now.effect) == (
+            spec.input_schema,
+            spec.output_schema,
+            spec.effect,
+        )
+        if run.is_approved and is_same:
+            pin = f"`portbook pin {'' if spec.upstream is None else spec.upstream.server}`"
+            happened = f"its words have changed since; approve them with {pin}, and then this call anew"
+            raise Refused(Reason.APPROVAL_REFUSED, happened=happened)
+        if not is_same:
+            happened = "its definition has changed since; list the tools again"
+            raise Refused(Reason.UPSTREAM_ERROR, happened=happened, is_retryable=True)

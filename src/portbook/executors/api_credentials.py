@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from portbook.apis.gateway import Gateway, Login, Secret
+from portbook.executors.api_secrets import REMEMBERED, NoCredential, SecretValue
 from portbook.executors.managed_identity import IdentityTokens
-from portbook.executors.secrets import REMEMBERED, NoCredential, SecretValue
 from portbook.net.http_client import HttpClient
 from portbook.tools.operation import CredentialForm, CredentialUse
 

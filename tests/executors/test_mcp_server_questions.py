@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from portbook.errors import Failed
-from portbook.executors.mcp_questions import askable
+from portbook.executors.mcp_server_questions import askable
 
 
 def asked(request: dict[str, Any], *, may_ask: set[str], lacks: Any = None, has_client: bool = True) -> Any:

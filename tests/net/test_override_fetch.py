@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from portbook.net.fetch import CannotFetch, fetch, without_secrets
+from portbook.net.destinations import without_secrets
+from portbook.net.override_fetch import CannotFetch, fetch
 
 LIMIT = 1000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from portbook.apis.gateway import Secret
-from portbook.executors.secrets import NoCredential, SecretValue
+from portbook.executors.api_secrets import NoCredential, SecretValue
 
 
 def test_a_file_is_read_again_when_it_changes(tmp_path: Path) -> None:
