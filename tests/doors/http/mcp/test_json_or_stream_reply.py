@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.doors.http import asgi
+from portbook.doors.http import mounted_asgi_app as asgi
 from support.in_process_connection import EVERY_REVISION, HANDSHAKES
 from support.mcp_http_client import EVERYTHING, run, serving
 

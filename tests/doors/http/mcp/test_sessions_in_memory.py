@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.doors.http.mcp import live_session as mcp_live
+from portbook.doors.http.mcp import sessions_in_memory as mcp_live
 from support.held_sessions import HERE, Held
 from support.mcp_http_client import EVERYTHING, Client, run, serving
 
