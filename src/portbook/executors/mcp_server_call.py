@@ -14,10 +14,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from portbook.errors import Failed, Reason, Refused
 from portbook.executors.mcp_server_questions import (
+    MAX_ROUNDS,
     HeldCall,
     HeldCalls,
     any_answer,
@@ -44,9 +45,6 @@ from portbook.upstreams.supervisor import Supervisor
 from portbook.upstreams.transport import ConnectionLost, NotSent, SessionLost
 
 __all__ = ["McpServerExecutor", "UpstreamConnections"]
-
-# How often a server may answer with questions before a call ends.
-_MAX_ROUNDS: Final = 10
 
 
 class McpServerExecutor:
@@ -102,7 +100,7 @@ class McpServerExecutor:
         self, way: UpstreamRequest, answers: Mapping[str, JSONObject] | None, state: str | None
     ) -> Any:
         """Send the request, and answer what the server asks, until there is a result."""
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             call = self._begin(way, answers, state)
             result = await self._follow(way, call)
             if way.connection.revision.has_handshake:
@@ -114,7 +112,7 @@ class McpServerExecutor:
             answers = await self._answers(way, result)
             given = result.get("requestState")
             state = given if isinstance(given, str) else None
-        raise Failed(Reason.UPSTREAM_ERROR, happened=f"it asked for input more than {_MAX_ROUNDS} times")
+        raise Failed(Reason.UPSTREAM_ERROR, happened=f"it asked for input more than {MAX_ROUNDS} times")
 
     def _begin(
         self, way: UpstreamRequest, answers: Mapping[str, JSONObject] | None, state: str | None

@@ -16,10 +16,13 @@ from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.transport import ConnectionLost
 
-__all__ = ["HeldCall", "HeldCalls", "any_answer", "askable", "deliver", "gathered"]
+__all__ = ["MAX_ROUNDS", "HeldCall", "HeldCalls", "any_answer", "askable", "deliver", "gathered"]
 
 # A round costs its client a request, and often a person's attention: what a server asks at once goes in one.
 _GATHER_S: Final = 0.05
+
+# How often a server may answer with questions before a call ends.
+MAX_ROUNDS: Final = 10
 
 
 async def gathered(

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, cast
 
 from portbook.canonical import json_bytes
 from portbook.errors import Finding, Reason, Refused
-from portbook.model import JSON, JSONObject
+from portbook.globs import matches
+from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.tools.annotations import hints_by_effect
 from portbook.tools.catalog import Tool
@@ -28,6 +29,7 @@ __all__ = [
     "has_tasks",
     "is_object_schema",
     "is_template",
+    "missing_servers_meta",
     "missing_servers_of",
     "page_of",
     "shown_in",
@@ -108,6 +110,15 @@ class Listing:
             made = tool, described if self._is_allowed(described, revision) else None
             self._made[key] = made
         return made[1]
+
+
+def missing_servers_meta(missing: Collection[str], caller: Caller) -> JSONObject:
+    """Return as `_meta` which MCP servers a list has nothing of, because they could not be asked.
+
+    Only of servers of which the caller may use whatever they have: the names say that they exist.
+    """
+    told: list[JSON] = [alias for alias in missing if matches(caller.tools, f"{alias}.anything")]
+    return {"_meta": {META_MISSING: told}} if told else {}
 
 
 def missing_servers_of(answer: JSON) -> list[str]:

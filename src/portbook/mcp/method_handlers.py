@@ -12,12 +12,12 @@ from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
 from portbook.mcp.cache_lifetime import as_page, cached_by_all
 from portbook.mcp.listings import (
-    META_MISSING,
     Listing,
     described_prompt,
     described_resource,
     described_tool,
     is_template,
+    missing_servers_meta,
     page_of,
 )
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
@@ -129,19 +129,12 @@ class Handlers:
 
         def answer(asked: Asked, caller: Caller) -> JSONObject:
             seen = listing.of(asked.revision, lambda name: matches(caller.tools, name))
-            return {**_page(member, seen, asked), **self._incomplete(caller)}
+            return {
+                **_page(member, seen, asked),
+                **missing_servers_meta(self._about.missing_servers(), caller),
+            }
 
         return answer
-
-    def _incomplete(self, caller: Caller) -> JSONObject:
-        """Return as `_meta` which MCP servers a list has nothing of, because they could not be asked.
-
-        Only of servers of which the caller may use whatever they have: the names say that they exist.
-        """
-        missing: list[JSON] = [
-            alias for alias in self._about.missing_servers() if matches(caller.tools, f"{alias}.anything")
-        ]
-        return {"_meta": {META_MISSING: missing}} if missing else {}
 
     def _resources(self, *, templates: bool) -> list[Tool]:
         return [tool for tool in self._catalog.of("resource") if is_template(tool) == templates]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["BODY_SECONDS", "NEVER", "WRITE_SECONDS", "Deadlines", "Phase"]
+__all__ = ["BODY_SECONDS", "MIN_READ_BYTES", "NEVER", "WRITE_SECONDS", "Deadlines", "Phase"]
 
 NEVER: Final = float("inf")
 
@@ -18,6 +18,9 @@ BODY_SECONDS: Final = 15.0
 
 # How long a client may read nothing while there is much to write.
 WRITE_SECONDS: Final = 30.0
+
+# What it has to read before that deadline to get as long again: 70 kbit/s, less than any network has.
+MIN_READ_BYTES: Final = 262_144
 
 
 class Phase(IntEnum):
