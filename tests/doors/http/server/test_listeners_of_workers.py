@@ -12,8 +12,7 @@ from portbook.doors.http.server.listeners_of_workers import bind, is_host, is_lo
 LIMITED = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
-from portbook.doors.http.server.connection_limits import ConnectionLimits
-from portbook.doors.http.server.listeners_of_workers import with_descriptors
+from portbook.doors.http.server.connection_limits import ConnectionLimits, with_descriptors
 found = with_descriptors(ConnectionLimits())
 print(found.most, found.reserve, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
