@@ -8,7 +8,7 @@ from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.canonical import NotJSON
-    from portbook.doors.http.mounted_app import MountedApp
+    from portbook.doors.http.mounted_asgi_app import MountedApp
     from portbook.envelope.enclose import Failure, enclose
     from portbook.envelope.inspection import inspect_envelope
     from portbook.envelope.problems import Problem
@@ -81,7 +81,7 @@ _HOMES = {
     "Controls": "portbook.envelope.provenance_controls",
     "Failed": "portbook.errors",
     "Failure": "portbook.envelope.enclose",
-    "MountedApp": "portbook.doors.http.mounted_app",
+    "MountedApp": "portbook.doors.http.mounted_asgi_app",
     "NotAnEnvelope": "portbook.envelope.wrap",
     "NotFound": "portbook.tools.spec",
     "NotJSON": "portbook.canonical",

@@ -28,10 +28,10 @@ from portbook.mcp.connection import McpConnection
 from portbook.mcp.connection_parts import Parts, Servers
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.messages_during_call import Emit
+from portbook.mcp.report_queue import Emit
+from portbook.mcp.running_request import Cancel
 from portbook.mcp.task_board import TaskBoard
-from portbook.mcp.unread_messages import unread
-from portbook.mcp.work import Cancel
+from portbook.mcp.unreadable_messages import unread
 from portbook.model import JSON, Answer, Arrival, Caller, Completed, Done, JSONObject
 from portbook.pipeline import Pipeline
 from portbook.policy import Policy
@@ -50,7 +50,7 @@ from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.parsing import NO_ID, Id, parse, read_id
 
 if TYPE_CHECKING:
-    from portbook.mcp.session_relay import SessionRelay
+    from portbook.mcp.relay_between_nodes import SessionRelay
 
 __all__ = ["Begun", "Boundary", "Tell"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from portbook.cli.worker_process import WORKER, Command, WorkerLink, WorkerPlace
-from portbook.doors.http.server.admission import create_tally
+from portbook.doors.http.server.listeners_of_workers import create_tally
 
 PATIENCE_S = 60.0
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from portbook.cli.worker_process import WorkerProcess
-from portbook.doors.http.server.admission import create_tally
+from portbook.doors.http.server.listeners_of_workers import create_tally
 from support.supervised_workers import wait_until
 
 TAKEN = """\

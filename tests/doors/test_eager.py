@@ -10,7 +10,7 @@ from typing import Any
 
 from portbook.doors.eager import SteppedCall
 from portbook.executors.loop_turn import LoopTurn
-from portbook.net.taskless_future import TasklessFuture
+from portbook.net.taskless_waits import TasklessFuture
 
 
 class Scene:

@@ -20,7 +20,7 @@ from portbook.audit.memory_sink import MemorySink
 from portbook.boundary import Boundary
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, Writer
-from portbook.mcp.work import Key, Order, Work
+from portbook.mcp.running_request import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
 from portbook.wire.lines import OVERSIZE, Frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from portbook.executors.mcp_questions import HeldCall, HeldCalls
+from portbook.executors.mcp_server_questions import HeldCall, HeldCalls
 from support.fake_upstream import FakeLink, connected
 
 

@@ -14,8 +14,7 @@ import pytest
 from portbook.apis.gateway import Gateway
 from portbook.apis.request_composer import Composed, Composer
 from portbook.errors import Refused
-from portbook.executors.http_request import ComposedRequests
-from portbook.executors.memory_room import MemoryRoom
+from portbook.executors.http_request import ComposedRequests, MemoryRoom
 from portbook.model import JSONObject
 from portbook.tools.http_operation import BodyPart, HttpOperation
 

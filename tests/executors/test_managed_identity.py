@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from portbook.apis.gateway import ManagedIdentity
+from portbook.executors.api_secrets import NoCredential
 from portbook.executors.managed_identity import IdentityTokens
-from portbook.executors.secrets import NoCredential
 from portbook.net.http_client import HttpClient
 from support.scripted_api import HANG, Upstream, answer
 

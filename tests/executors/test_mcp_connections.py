@@ -11,7 +11,7 @@ import pytest
 
 from portbook.doors.eager import Remainder
 from portbook.errors import Reason, Refused
-from portbook.executors.mcp_request import UpstreamConnections
+from portbook.executors.mcp_server_call import UpstreamConnections
 from portbook.executors.unsent import NothingSent
 from portbook.model import Identity, Run
 from portbook.tools.spec import Effect, Switch, ToolSpec

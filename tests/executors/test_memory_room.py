@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from portbook.executors.memory_room import MemoryRoom
+from portbook.executors.http_request import MemoryRoom
 
 
 async def settled() -> None:

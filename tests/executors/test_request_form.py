@@ -9,7 +9,7 @@ import pytest
 
 from portbook.apis.gateway import Gateway
 from portbook.apis.request_composer import Composed
-from portbook.executors.credentials import Credentials, SentCredentials
+from portbook.executors.api_credentials import Credentials, SentCredentials
 from portbook.executors.http_request import RequestForm, proxy_of
 from portbook.model import Identity, Run
 from portbook.net.http_client import HttpClient

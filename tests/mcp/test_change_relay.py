@@ -6,9 +6,9 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import cast
 
-from portbook.mcp.change_relay import change_of, relay_changes
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.node import Node
+from portbook.mcp.relay_between_nodes import change_of, relay_changes
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
 from portbook.tools.toolset import Changed

@@ -8,10 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from portbook.mcp.client_requests import ClientRequests
-from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.exchange import ClientLink, McpExchange, McpParts
-from portbook.mcp.rounds import Carried
+from portbook.mcp.questions_to_client import ClientRequests, LiveClient, RoundClient
+from portbook.mcp.rounds_and_request_state import Carried
 from portbook.model import JSONObject
 from portbook.protocol.revisions import REVISIONS
 from portbook.protocol.session import Session

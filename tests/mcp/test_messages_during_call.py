@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from portbook.mcp.messages_during_call import Outlet
-from portbook.mcp.report_queue import MAX_BYTES, MAX_REPORTS
+from portbook.mcp.report_queue import MAX_BYTES, MAX_REPORTS, Outlet
 from portbook.model import Draft
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.mcp.remote_task import RemoteTask, lost_task, stored_text
+from portbook.mcp.shared_tasks import RemoteTask, lost_task, stored_text
 from portbook.model import JSONObject
 from portbook.stores.task_rows import StoredTask
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.mcp.rounds import SignedStates
+from portbook.mcp.rounds_and_request_state import SignedStates
 
 JSONS = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

@@ -12,8 +12,7 @@ from typing import Any
 from portbook.clock import SystemClock
 from portbook.errors import Reason
 from portbook.mcp.node import Node, NodeLease
-from portbook.mcp.remote_task import RemoteTask, lost_task
-from portbook.mcp.shared_tasks import SharedTasks
+from portbook.mcp.shared_tasks import RemoteTask, SharedTasks, lost_task
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.stores.mailbox import Mailbox
 from portbook.stores.sqlite import Store

@@ -11,7 +11,8 @@ import pytest
 from portbook.clock import SystemClock
 from portbook.errors import Failed, Reason, Refused
 from portbook.mcp.task_board import Task, TaskBoard
-from portbook.mcp.task_methods_2025_11_25 import asked_by, attend_task, task_of, task_request_answers
+from portbook.mcp.task_client import attend_task
+from portbook.mcp.task_methods import asked_by, task_of, task_request_answers
 
 NOBODY = cast("Any", None)
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from portbook.net.time_limit import SharedTimer
+from portbook.net.taskless_waits import SharedTimer
 
 
 def made() -> asyncio.Future[str]:

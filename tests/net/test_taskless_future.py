@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.net.taskless_future import TasklessFuture
+from portbook.net.taskless_waits import TasklessFuture
 
 
 def made() -> TasklessFuture[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
 from portbook.audit.memory_sink import MemorySink
-from portbook.doors.http.asgi import asgi_application
+from portbook.doors.http.mounted_asgi_app import asgi_application
 from portbook.doors.http.route_table import routes_of
 from portbook.settings import load_settings
 from support.in_process_connection import META, STATELESS_META, handshake

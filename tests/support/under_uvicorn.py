@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from portbook.doors.http.asgi import Receive, Scope, Send, asgi_application
+from portbook.doors.http.mounted_asgi_app import Receive, Scope, Send, asgi_application
 from portbook.doors.http.router import Route, Router
 from portbook.net.allowed_hosts_and_origins import Hosts
 from support.http_listener import PATIENCE_S, ListeningPort

@@ -12,7 +12,7 @@ import portbook
 import portbook.testing
 from portbook.access.approval_ticket import Undecidable
 from portbook.canonical import NotJSON
-from portbook.doors.http.mounted_app import MountedApp
+from portbook.doors.http.mounted_asgi_app import MountedApp
 from portbook.envelope.enclose import Failure, enclose
 from portbook.envelope.inspection import inspect_envelope
 from portbook.envelope.problems import Problem

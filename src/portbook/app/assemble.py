@@ -28,7 +28,7 @@ from portbook.executors.python import PythonExecutor
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.rounds import SignedStates
+from portbook.mcp.rounds_and_request_state import SignedStates
 from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.pipeline import Pipeline
@@ -267,7 +267,8 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     if uri is None:
         return embedded, []
     # Late: a schema is seldom replaced.
-    from portbook.net.fetch import CannotFetch, fetch, without_secrets
+    from portbook.net.destinations import without_secrets
+    from portbook.net.override_fetch import CannotFetch, fetch
     from portbook.schema.override import FETCH_S, MAX_BYTES, BadOverride, check_override
 
     origin = without_secrets(uri)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from portbook.clock import Clock
-from portbook.mcp.change_relay import relay_changes
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.node import Node, NodeLease
+from portbook.mcp.relay_between_nodes import relay_changes
 from portbook.mcp.shared_tasks import SharedTasks
 from portbook.mcp.task_board import TaskBoard
 from portbook.stores.mailbox import Mailbox

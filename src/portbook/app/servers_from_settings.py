@@ -9,7 +9,7 @@ from portbook.app.learned_secrets import learn_secrets
 from portbook.app.tools_from_settings import Collected
 from portbook.clock import Clock
 from portbook.executors.dispatch import Dispatch
-from portbook.executors.mcp_server import McpServerExecutor
+from portbook.executors.mcp_server_call import McpServerExecutor
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.model import Kind
 from portbook.pipeline import Pipeline

@@ -99,7 +99,7 @@ def _problems_of_door(settings: Settings) -> list[str]:
 
 
 def _is_exposed(settings: Settings) -> bool:
-    from portbook.doors.http.server.listeners import is_loopback  # late: only here
+    from portbook.doors.http.server.listeners_of_workers import is_loopback  # late: only here
 
     return not is_loopback(settings.host)
 

@@ -104,7 +104,7 @@ def _store(settings: Settings) -> str:
 
 
 def _port(settings: Settings) -> str:
-    from portbook.doors.http.server.listeners import bind  # late: only here
+    from portbook.doors.http.server.listeners_of_workers import bind  # late: only here
 
     address = f"{settings.host}:{settings.port}"
     try:

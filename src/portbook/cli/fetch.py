@@ -22,9 +22,8 @@ from portbook.apis.table_reader import Table
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, fail, print_data, stop_with
 from portbook.escaping import escaped
-from portbook.net.destinations import parse_url
-from portbook.net.download import CannotDownload, download
-from portbook.net.fetch import without_secrets
+from portbook.net.destinations import parse_url, without_secrets
+from portbook.net.document_download import CannotDownload, download
 from portbook.settings import CONFIG_NAME, Settings
 from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME, write_atomically

@@ -16,7 +16,8 @@ from portbook.cli.options import START_ERRORS, config_option, json_option, setti
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
 from portbook.escaping import escaped_lines
 from portbook.model import JSON, JSONObject
-from portbook.net.fetch import CannotFetch, fetch, without_secrets
+from portbook.net.destinations import without_secrets
+from portbook.net.override_fetch import CannotFetch, fetch
 from portbook.protocol.methods import METHODS, Method, method_of
 from portbook.schema.messages import escape_pointer
 from portbook.schema.override import FETCH_S, MAX_BYTES, BadOverride, check_override

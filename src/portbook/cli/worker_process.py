@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.stderr_queue import drain_output
 from portbook.cli.terminal import say, speak_as
-from portbook.doors.http.server.admission import ConnectionTally
+from portbook.doors.http.server.listeners_of_workers import ConnectionTally
 from portbook.model import JSONObject
 
 __all__ = ["WORKER", "Command", "WorkerLink", "WorkerPlace", "WorkerProcess", "WorkerState"]

@@ -20,7 +20,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.reload_trial import ending_of
 from portbook.cli.terminal import say
 from portbook.cli.worker_process import Command, WorkerProcess, WorkerState
-from portbook.doors.http.server.admission import ConnectionTally, create_tally
+from portbook.doors.http.server.listeners_of_workers import ConnectionTally, create_tally
 
 __all__ = ["RepeatedWarnings", "WorkerSupervisor"]
 

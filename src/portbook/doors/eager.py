@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
-from portbook.net.taskless_future import TasklessFuture
+from portbook.net.taskless_waits import TasklessFuture
 
 __all__ = ["Remainder", "SteppedCall"]
 

@@ -11,7 +11,7 @@ from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
     from portbook.executors.http import HttpExecutor
-    from portbook.executors.mcp_server import McpServerExecutor
+    from portbook.executors.mcp_server_call import McpServerExecutor
 
 __all__ = ["Dispatch"]
 

@@ -16,7 +16,8 @@ from typing import Final
 
 from portbook.apis.gateway import Gateway
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.executors.credentials import Credentials, SentCredentials
+from portbook.executors.api_credentials import Credentials, SentCredentials
+from portbook.executors.api_secrets import NoCredential
 from portbook.executors.http_request import ComposedRequests, RequestForm, proxy_of
 from portbook.executors.http_response import (
     answer_beside,
@@ -25,7 +26,6 @@ from portbook.executors.http_response import (
     retry_after_s,
     upstream_failed,
 )
-from portbook.executors.secrets import NoCredential
 from portbook.executors.unsent import NothingSent
 from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destinations, parse_url
@@ -33,7 +33,7 @@ from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
-from portbook.net.time_limit import TimeLimited
+from portbook.net.taskless_waits import TimeLimited
 from portbook.tools.catalog import Tool
 from portbook.tools.http_operation import HttpOperation
 

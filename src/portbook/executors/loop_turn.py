@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from portbook.net.taskless_future import TasklessFuture
+from portbook.net.taskless_waits import TasklessFuture
 
 __all__ = ["LoopTurn"]
 

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from portbook.apis.gateway import ManagedIdentity
 from portbook.errors import Refused
-from portbook.executors.secrets import NoCredential
+from portbook.executors.api_secrets import NoCredential
 from portbook.net.destinations import BadDestination, Destinations, ParsedURL, parse_url
 from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest

@@ -14,20 +14,19 @@ from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.errors import Reason, Refused
 from portbook.exception_place import place_of
-from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.client_subscriptions import ClientSubscriptions
-from portbook.mcp.clients import LiveClient
 from portbook.mcp.connection_parts import Parts, Servers
 from portbook.mcp.dialect import ServedMethod
 from portbook.mcp.exchange import REQUEST_MEMBERS, CallForm, ClientLink, McpExchange
-from portbook.mcp.handlers import LISTEN
-from portbook.mcp.heeded_notifications import take_notification
-from portbook.mcp.messages_during_call import Emit
-from portbook.mcp.task_extension_methods import created
-from portbook.mcp.task_methods_2025_11_25 import RESULT_OF_TASK, asked_by, attend_task, task_of
+from portbook.mcp.method_handlers import LISTEN
+from portbook.mcp.notifications_from_client import take_notification
+from portbook.mcp.questions_to_client import ClientRequests, LiveClient
+from portbook.mcp.report_queue import Emit
+from portbook.mcp.running_request import Cancel, Key, Order, Work, key_of
+from portbook.mcp.task_client import attend_task
+from portbook.mcp.task_methods import RESULT_OF_TASK, asked_by, created, task_of
 from portbook.mcp.task_runner import TaskRunner
-from portbook.mcp.unread_messages import answer_unread, unread
-from portbook.mcp.work import Cancel, Key, Order, Work, key_of
+from portbook.mcp.unreadable_messages import answer_unread, unread
 from portbook.model import JSON, Answer, Arrival, Completed, Done, JSONObject
 from portbook.protocol.session import Session
 from portbook.stages.state import CallState
@@ -38,7 +37,7 @@ from portbook.wire.parsing import NO_ID, NOT_TIGHT, Id, parse_strictly, parse_ti
 if TYPE_CHECKING:
     from portbook.mcp.batches import Batches
     from portbook.mcp.list_and_resource_changes import ChangeNotification
-    from portbook.mcp.session_relay import SessionRelay
+    from portbook.mcp.relay_between_nodes import SessionRelay
     from portbook.mcp.task_board import Task, TasksElsewhere
 
 __all__ = ["McpConnection"]

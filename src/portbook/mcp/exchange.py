@@ -15,17 +15,15 @@ from portbook.canonical import STRICT, NotWritten, fingerprint, json_bytes, rewr
 from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.mcp.cache_lifetime import kept_for
-from portbook.mcp.client_requests import ClientRequests
-from portbook.mcp.clients import LiveClient, RoundClient
-from portbook.mcp.http_status import status_of
-from portbook.mcp.listing import missing_servers_of
-from portbook.mcp.messages_during_call import Emit, Outlet
-from portbook.mcp.notifications import Notifications
-from portbook.mcp.refusals import META_REDACTED, told_to_model
-from portbook.mcp.resources_and_prompts import completion_result, fitted, prompt_result, resource_result
+from portbook.mcp.error_http_status import status_of
+from portbook.mcp.error_results import META_REDACTED, told_to_model
+from portbook.mcp.listings import has_tasks, is_object_schema, missing_servers_of
+from portbook.mcp.notifications_to_client import Notifications
+from portbook.mcp.questions_to_client import ClientRequests, LiveClient, RoundClient
+from portbook.mcp.report_queue import Emit, Outlet
+from portbook.mcp.resource_prompt_completion import completion_result, fitted, prompt_result, resource_result
 from portbook.mcp.results import LARGE, AroundObject, Results, Sealing, Shape, is_wrapped, with_meta, writable
-from portbook.mcp.rounds import Carried, StateCodec
-from portbook.mcp.tools import has_tasks, is_object_schema
+from portbook.mcp.rounds_and_request_state import Carried, StateCodec
 from portbook.model import (
     JSON,
     NO_CONTEXT,

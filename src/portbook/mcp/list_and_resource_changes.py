@@ -6,14 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from portbook.errors import Refused
-from portbook.mcp.notifications import Notifications
-from portbook.model import JSON, Arrival, Caller, JSONObject, Kind
-from portbook.pipeline import Pipeline
+from portbook.mcp.notifications_to_client import Notifications
+from portbook.model import JSON, JSONObject, Kind
 from portbook.protocol.revisions import Revision
 from portbook.tools.toolset import Changed
 
-__all__ = ["ChangeFeed", "ChangeNotification", "Subscriber"]
+__all__ = ["ChangeFeed", "ChangeNotification"]
 
 _UPDATED: Final = "notifications/resources/updated"
 
@@ -58,33 +56,6 @@ class ChangeNotification:
     def _told(self) -> tuple[str, JSONObject]:
         kind, uri = self.changed
         return (_LISTS[kind], {}) if uri is None else (_UPDATED, {"uri": uri})
-
-
-class Subscriber:
-    """What one caller may be notified of, decided for each notification.
-
-    Keys can be revoked and the policy can change while a connection is open.
-    """
-
-    __slots__ = ("_key", "_pipeline", "_session")
-
-    def __init__(self, pipeline: Pipeline, arrival: Arrival, session: str | None = None) -> None:
-        """Decide for the caller of `arrival`; `session` is the one that the caller named."""
-        self._pipeline = pipeline
-        self._key = arrival.key
-        self._session = session or arrival.session
-
-    def refuse(self, uri: str, caller: Caller) -> Refused | None:
-        """Return why a caller may not be notified of a resource, None if it may."""
-        return self._pipeline.refuse_hearing(uri, caller, self._session)
-
-    def may_receive(self, uri: str | None = None) -> bool:
-        """Return whether its key is still valid, and, with a `uri`, may read that resource."""
-        try:
-            caller = self._pipeline.rules.callers.identify(self._key)
-        except (Refused, OSError):  # a caller that cannot be identified gets nothing
-            return False
-        return uri is None or self.refuse(uri, caller) is None
 
 
 Notify = Callable[[ChangeNotification], None]

@@ -9,10 +9,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 from portbook.canonical import as_written
 from portbook.errors import Failed, Reason
 from portbook.mcp.cache_lifetime import as_page
-from portbook.mcp.handlers import LISTEN
-from portbook.mcp.notifications import Mode, first_of
-from portbook.mcp.refusals import META_ENVELOPE, META_LINKS, META_REDACTED
-from portbook.mcp.tools import is_object_schema
+from portbook.mcp.error_results import META_ENVELOPE, META_LINKS, META_REDACTED
+from portbook.mcp.listings import is_object_schema
+from portbook.mcp.method_handlers import LISTEN
+from portbook.mcp.notifications_to_client import Mode, first_of
 from portbook.model import JSON, JSONObject, Sealed
 from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS

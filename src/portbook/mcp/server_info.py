@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from portbook.mcp.tools import has_tasks
+from portbook.mcp.listings import has_tasks
 from portbook.model import JSONObject
 from portbook.protocol.extensions import SKILLS, TASKS
 from portbook.protocol.revisions import Revision

@@ -1,14 +1,21 @@
-"""`TaskClient`: a client of 2025-11-25 that asked for a task. What its call asks waits in the task."""
+"""`TaskClient`: a client of 2025-11-25 that asked for a task. What its call asks waits in the task.
+
+It is asked that when it waits for the task's result.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
+from typing import cast
 
-from portbook.mcp.clients import LiveClient
+from portbook.errors import Failed
+from portbook.mcp.questions_to_client import LiveClient
 from portbook.mcp.task_board import Task
+from portbook.mcp.task_methods import with_related_task
 from portbook.model import JSON, Draft, JSONObject
 
-__all__ = ["TaskClient"]
+__all__ = ["TaskClient", "attend_task"]
 
 IsUsable = Callable[[str, JSONObject], bool]
 
@@ -90,3 +97,31 @@ class TaskClient:
     def complete_elicitation(self, identifier: str) -> None:
         """Tell the client that its user is done with a page."""
         self._live.complete_elicitation(identifier)
+
+
+async def attend_task(task: Task, client: LiveClient) -> None:
+    """Wait until a task has ended; the client that waits for its result is asked what it asks meanwhile."""
+    changed, asking = asyncio.Event(), dict[str, asyncio.Task[None]]()
+    stop = task.watch(changed.set)
+    try:
+        while not task.is_over:
+            changed.clear()
+            for key, request in task.questions().items():
+                if key not in asking or asking[key].done():
+                    asking[key] = asyncio.get_running_loop().create_task(_ask(task, key, request, client))
+            await changed.wait()
+    finally:
+        stop()
+        for each in asking.values():
+            each.cancel()
+
+
+async def _ask(task: Task, key: str, request: JSONObject, client: LiveClient) -> None:
+    given = request.get("params")
+    params = given if isinstance(given, dict) else {}
+    related = with_related_task(params.get("_meta"), task.id)
+    asked: JSONObject = {**request, "params": {**params, "_meta": related}}
+    try:
+        task.answer(cast("JSONObject", await client.ask({key: asked}, lambda _key, _answer: True)))
+    except Failed as failure:
+        task.refuse(key, failure)

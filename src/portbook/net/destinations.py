@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 __all__ = [
     "BadDestination",
@@ -24,6 +25,7 @@ __all__ = [
     "is_public",
     "parse_destination",
     "parse_url",
+    "without_secrets",
 ]
 
 # Which IP addresses belong to the public internet: private, local and special ones do not.
@@ -72,6 +74,7 @@ _TLS_PORT: Final = 443
 _PRINTABLE: Final = re.compile(r"[!-\[\]-~]+")  # ASCII, without spaces, controls and the backslash
 _URL: Final = re.compile(r"(?i:(https?))://([^/?#]+)([^?#]*)(\?[^#]*)?(#.*)?")
 _AUTHORITY: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([1-9][0-9]{0,4}))?")
+_HAS_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _MAX_NAME: Final = 253  # RFC 1035 2.3.4, without the final dot
@@ -321,3 +324,14 @@ def _parse_network(text: str) -> tuple[int, int, int]:
             "a network is written as 10.0.0.0/8 or fd00::/8, with no bits set after the prefix"
         ) from None
     return network.version, int(network.network_address), int(network.broadcast_address)
+
+
+def without_secrets(uri: str) -> str:
+    """Return `uri` as it may be shown: without userinfo, query and fragment."""
+    if not _HAS_SCHEME.match(uri):
+        return uri
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return "(an address that cannot be read)"
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

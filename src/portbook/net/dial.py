@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.http_connection import Broken, HttpConnection
-from portbook.net.time_limit import TimeLimited
+from portbook.net.taskless_waits import TimeLimited
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -29,7 +29,7 @@ __all__ = [
 
 # From a destination to the addresses that may be dialled: resolved once, each address checked.
 #
-# `dial.py` dials one of the addresses returned here and never the name, so a DNS record that changes between
+# `Dialler` dials one of the addresses returned here and never the name, so a DNS record that changes between
 # the check and the connection has no effect.
 
 

@@ -1,7 +1,7 @@
 """A small HTTP/1.1 client for gateways, with a pool of connections.
 
 What it does not do, on purpose: follow redirects, read proxies from the environment, decompress, keep
-cookies. SharedTimer are the caller's. A request that is cancelled, or late, closes its connection.
+cookies. Deadlines are the caller's. A request that is cancelled, or late, closes its connection.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from portbook.net.connection_pool import ConnectionPool
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.dial import Dialler, NotPermitted, Unreachable, Untrusted
 from portbook.net.http_connection import BodySink, Broken, Response, SentRequest
-from portbook.net.taskless_future import TasklessFuture
-from portbook.net.time_limit import SharedTimer, TimeLimited
+from portbook.net.taskless_waits import SharedTimer, TasklessFuture, TimeLimited
 
 __all__ = ["HttpClient", "HttpRequest", "Sendings"]
 

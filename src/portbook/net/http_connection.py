@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 import httptools
 
 from portbook.net.destinations import Destinations
-from portbook.net.taskless_future import TasklessFuture
+from portbook.net.taskless_waits import TasklessFuture
 from portbook.text.named_tuple import new_tuple
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from portbook.tools.toolset import Toolset
 
 __all__ = ["NamedCallers", "Source", "key_of", "settings_of_test"]
 
-# What `net.fetch` would open a connection for.
+# What `net.override_fetch` would open a connection for.
 _REMOTE: Final = re.compile("https?:", re.IGNORECASE)
 
 # A toolset, or where one is: a Python file or a module's name.

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from portbook.errors import REASONS, Reason
 from portbook.mcp.connection import McpConnection
-from portbook.mcp.work import Work
+from portbook.mcp.running_request import Work
 from portbook.model import Answer, JSONObject
 from portbook.protocol.revisions import REVISIONS, Revision
 from portbook.protocol.session import Session

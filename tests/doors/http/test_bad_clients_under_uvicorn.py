@@ -12,7 +12,7 @@ import contextlib
 import pytest
 import uvloop
 
-from portbook.doors.http import asgi
+from portbook.doors.http import mounted_asgi_app as asgi
 from support.bad_clients import BEHAVIOURS, HEAD, JSON, KERNEL_BYTES, LIVEZ, PHASES, World
 from support.under_uvicorn import PARSERS, under_uvicorn
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.doors.http.tool_entries import brief_entry, whole_entry
+from portbook.doors.http.rest_routes import brief_entry, whole_entry
 from portbook.policy import Policy
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.http_operation import HttpOperation

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from portbook.doors.http.page import SAFETY_LINES, fill
+from portbook.doors.http.html_pages import SAFETY_LINES, fill
 from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.response import Reply, problem
 from portbook.doors.http.router import Serve

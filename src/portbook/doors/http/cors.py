@@ -12,7 +12,11 @@ from typing import Final
 from portbook.doors.http.request import Headers, RequestHead
 from portbook.doors.http.response import lines_of
 
-__all__ = ["is_preflight", "sharing_lines", "sharing_terms"]
+__all__ = ["is_preflight", "is_shared_path", "sharing_lines", "sharing_terms"]
+
+# What pages of allowed origins may call: what callers use, nothing else. And all that begins with the last.
+_SHARED_PATHS: Final = ("/mcp", "/rpc", "/execute", "/tools", "/openapi.json", "/sse", "/messages")
+_SHARED_FOLDER: Final = "/tools/"
 
 _METHODS: Final = b"GET, POST, DELETE"
 
@@ -27,6 +31,11 @@ _SHOWN: Final = b"Mcp-Session-Id, Portbook-Redacted, Retry-After, Traceparent, W
 
 # How long a browser may cache a preflight answer; short enough that a changed setting takes effect soon.
 _REMEMBER_S: Final = b"600"
+
+
+def is_shared_path(path: str) -> bool:
+    """Return whether pages of allowed origins may call a path."""
+    return path in _SHARED_PATHS or path.startswith(_SHARED_FOLDER)
 
 
 def is_preflight(head: RequestHead) -> bool:

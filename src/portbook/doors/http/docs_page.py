@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from portbook.doors.http.page import Page
+from portbook.doors.http.html_pages import Page
 from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Serve

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
-from urllib.parse import unquote
 
-from portbook.doors.http.message_memory_limit import MessageMemory
+from portbook.doors.http.memory_limits import MessageMemory
 from portbook.model import Arrival
 from portbook.wire.lines import Frame
 
-__all__ = [
-    "AUTHORITY",
-    "Headers",
-    "InboundRequest",
-    "RequestHead",
-    "arrival_of",
-    "decoded_path",
-    "key_of",
-    "one_for_equal",
-]
+__all__ = ["AUTHORITY", "Headers", "InboundRequest", "RequestHead", "arrival_of", "key_of", "one_for_equal"]
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 T = TypeVar("T")
@@ -35,8 +24,6 @@ _MAX_SESSION: Final = 256
 # records know that they are alike. A longer one could fill memory.
 _MAX_REMEMBERED: Final = 1024
 _REMEMBERED: Final = 512
-
-_SLASH: Final = re.compile("%2f", re.IGNORECASE)
 
 
 class RequestHead:
@@ -84,15 +71,6 @@ class InboundRequest(NamedTuple):
     """The last segment of the path, where the route takes any."""
     memory: MessageMemory | None = None
     """What the body takes, where that is counted; whatever outlives the answer holds it."""
-
-
-def decoded_path(path: str) -> str:
-    """Return a path with its escapes decoded once.
-
-    All but those of a slash: it would be one more place where a path is split, and a rule of a proxy in front
-    for a folder would not know it.
-    """
-    return "%2F".join(unquote(part) for part in _SLASH.split(path)) if "%" in path else path
 
 
 def arrival_of(head: RequestHead, route: str, headers: Mapping[str, str] | None = None) -> Arrival:

@@ -12,15 +12,14 @@ from portbook.doors.http.message_route import message_route, refuse_on_record
 from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Route
-from portbook.doors.http.tool_entries import brief_entry, whole_entry
 from portbook.errors import Reason, Refused
-from portbook.model import Arrival, JSONObject
+from portbook.model import JSON, Arrival, JSONObject
 from portbook.policy import Policy
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import slug_of
 from portbook.wire.lines import Frame
 
-__all__ = ["EXECUTE", "TOOLS", "execute", "tool", "tools"]
+__all__ = ["EXECUTE", "TOOLS", "brief_entry", "execute", "tool", "tools", "whole_entry"]
 
 EXECUTE: Final = "/execute"
 TOOLS: Final = "/tools"
@@ -69,3 +68,43 @@ def execute(boundary: Boundary) -> Route:
         return boundary.execute(frame, arrival, segment or None)
 
     return message_route(EXECUTE, begin, boundary.refuse_execution, boundary.recorder)
+
+
+# Tools as pages need them: many in short, and one with a schema that a form is made of.
+
+
+def brief_entry(tool: Tool) -> JSONObject:
+    """Return the entry of a tool in `GET /tools?brief=1`: without schemas, with the group it belongs to."""
+    spec = tool.spec
+    return {
+        "tool_id": spec.identifier,
+        "name": spec.name,
+        "description": spec.description.partition("\n")[0],
+        "effect": spec.effect.value,
+        "timeout_ms": spec.timeout_ms,
+        **_place(tool),
+    }
+
+
+def whole_entry(tool: Tool, policy: Policy) -> JSONObject:
+    """Return the answer of `GET /tools/NAME`: the entry of `GET /tools`, and what a form is made of."""
+    from portbook.schema.inlined_references import inlined_references  # late: only for forms
+
+    return {
+        **described(tool, policy),
+        **_place(tool),
+        "listed": tool.listed,
+        "args_form": inlined_references(tool.spec.input_schema),
+    }
+
+
+def _place(tool: Tool) -> JSONObject:
+    """Return what people find a tool by."""
+    spec = tool.spec
+    source, group = "python", spec.name.rpartition(".")[0]
+    if spec.operation is not None:
+        source, group = "http", spec.operation.gateway
+    elif spec.upstream is not None:
+        source, group = "mcp", spec.upstream.server
+    tags: list[JSON] = [*spec.tags]
+    return {"title": spec.shown.get("title"), "source": source, "group": group, "tags": tags}

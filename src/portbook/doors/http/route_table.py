@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING
 
 from portbook.app.running_app import App
 from portbook.audit.call_index import CallIndex
-from portbook.doors.http.approvals import APPROVALS, decide_approval, list_approvals, show_approval
+from portbook.doors.http.approval_routes import APPROVALS, decide_approval, list_approvals, show_approval
 from portbook.doors.http.console import console
+from portbook.doors.http.cors import is_shared_path
 from portbook.doors.http.docs_page import DOCS, docs_page
-from portbook.doors.http.health import Fellows, health, livez
+from portbook.doors.http.health_route import FAILS_EVERYWHERE, Fellows, health, livez
+from portbook.doors.http.html_pages import readable_refusals
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
-from portbook.doors.http.mcp.legacy_sse import MESSAGES, SSE, legacy_sse
+from portbook.doors.http.mcp.legacy_sse import legacy_sse
 from portbook.doors.http.mcp.sessions import Sessions
-from portbook.doors.http.openapi import OPENAPI, openapi
-from portbook.doors.http.operator.call_routes import CALLS, FIGURES, count_calls, find_calls, show_call
+from portbook.doors.http.openapi_json_route import OPENAPI, openapi
+from portbook.doors.http.operator.call_and_figure_routes import (
+    CALLS,
+    FIGURES,
+    count_calls,
+    find_calls,
+    show_call,
+)
 from portbook.doors.http.operator.event_route import EVENTS, follow_calls
-from portbook.doors.http.operator.openapi_route import OPERATOR_OPENAPI, describe_routes
+from portbook.doors.http.operator.operator_openapi_route import OPERATOR_OPENAPI, describe_routes
 from portbook.doors.http.operator.pin_routes import PINS, decide_on_pins, list_pins
 from portbook.doors.http.operator.policy_routes import (
     EXPLAIN,
@@ -37,10 +45,9 @@ from portbook.doors.http.operator.upstream_routes import (
     upstream_counts,
 )
 from portbook.doors.http.operator.waiting_route import WAITING, list_waiting
-from portbook.doors.http.page import readable_refusals
 from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tool, tools
 from portbook.doors.http.router import Route, Router, Serve
-from portbook.doors.http.rpc import ROUTE, rpc
+from portbook.doors.http.rpc_route import ROUTE, rpc
 
 if TYPE_CHECKING:
     from portbook.doors.http.mcp.shared_sessions import SharedSessions
@@ -58,7 +65,7 @@ def routes_of(
 ) -> Router:
     """Return every route, behind the Host and Origin check and CORS."""
     routes = route_table(served, warn, has_legacy_sse=has_legacy_sse, workers=workers, sessions=sessions)
-    return Router(routes, served.hosts, _is_shared)
+    return Router(routes, served.hosts, is_shared_path)
 
 
 def route_table(
@@ -77,8 +84,6 @@ def route_table(
     sessions = sessions or sessions_of(served, warn)
     boundary, desk = served.boundary, served.approvals
     well = partial(health, served.checks, served.knows, served.server_statuses, workers)
-    # While a database is away, no node has it: a load balancer that asks them must not leave out all of them.
-    everywhere = ("store", "workers") if served.store.path is None else ()
     pages: dict[str, Serve] = {
         **console(lambda: served.needs_key, lambda: boundary.has_operator_key),
         DOCS: docs_page(),
@@ -86,7 +91,7 @@ def route_table(
         APPROVALS: list_approvals(boundary, desk),
         f"{APPROVALS}/{{}}": show_approval(boundary, desk),
         "/health": well(),
-        "/readyz": well(ignored=everywhere),
+        "/readyz": well(ignored=FAILS_EVERYWHERE if served.store.path is None else ()),
         "/livez": livez,
     }
     pages |= _operator_pages(served)
@@ -153,8 +158,3 @@ def _operator_commands(served: App) -> dict[str, Route]:
         EXPLAIN: explain_call(served),
         REPLAY: replay_calls(served),
     }
-
-
-def _is_shared(path: str) -> bool:
-    """Return whether pages of allowed origins may call a path: what callers use, nothing else."""
-    return path in (MCP, ROUTE, EXECUTE, TOOLS, OPENAPI, SSE, MESSAGES) or path.startswith(f"{TOOLS}/")

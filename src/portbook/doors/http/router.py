@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from portbook.doors.http.content_check import refuse_content
+from portbook.doors.http.body_check import refuse_content
 from portbook.doors.http.cors import is_preflight, sharing_lines, sharing_terms
 from portbook.doors.http.host_and_origin_check import refuse_head
-from portbook.doors.http.message_memory_limit import MessageMemory
+from portbook.doors.http.memory_limits import MessageMemory
 from portbook.doors.http.request import InboundRequest, RequestHead
 from portbook.doors.http.response import HeldReply, Replied, Reply, Replying, problem, refusal
 from portbook.errors import Reason, Refused

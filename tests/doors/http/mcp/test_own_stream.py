@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from portbook.clock import SystemClock
-from portbook.doors.http.mcp.own_stream import OwnStream, OwnStreams
 from portbook.doors.http.mcp.resumable_stream import StreamPosition
+from portbook.doors.http.mcp.shared_streams import OwnStream, OwnStreams
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
 from portbook.mcp.node import CHANGE, NOTICE, Node, NodeLease

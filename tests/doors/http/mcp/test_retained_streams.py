@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.doors.http.asgi import asgi_application
+from portbook.doors.http.mounted_asgi_app import asgi_application
 from portbook.doors.http.route_table import routes_of
 from support.mcp_http_client import EVERYTHING, Client, Exchange, run, serving
 
@@ -105,7 +105,7 @@ def test_two_who_begin_to_listen_at_once_do_not_both_hear_the_same(tmp_path: Pat
 def test_a_caller_holds_a_limited_number_of_streams_and_may_open_one_when_one_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portbook.doors.http.mcp.endpoint._MAX_LISTENING", 2)
+    monkeypatch.setattr("portbook.doors.http.mcp.endpoint.MAX_LISTENING", 2)
 
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING) as client:
@@ -231,7 +231,7 @@ def test_who_accepts_json_alone_is_not_sent_away(tmp_path: Path) -> None:
 def test_the_answer_of_a_silent_call_can_be_had_after_a_break(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portbook.doors.http.mcp.response._PRIMED_PATIENCE_S", 0.01)
+    monkeypatch.setattr("portbook.doors.http.mcp.json_or_stream_reply._PRIMED_PATIENCE_S", 0.01)
 
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING) as client:

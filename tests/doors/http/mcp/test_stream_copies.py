@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from portbook.clock import SystemClock
 from portbook.doors.http.mcp.resumable_stream import EventStream
-from portbook.doors.http.mcp.stored_stream import StreamCopies
-from portbook.doors.http.mcp.stream_retention import MAX_REPORT_BYTES
+from portbook.doors.http.mcp.shared_streams import StreamCopies
+from portbook.doors.http.mcp.stream_limits import MAX_REPORT_BYTES
 from portbook.mcp.node import Node
 from portbook.stores.errors import StoreError, UnknownOutcome
 from portbook.stores.sqlite import Store
@@ -87,7 +87,7 @@ def test_reports_of_many_streams_are_written_together(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_written_is_written_later(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("portbook.doors.http.mcp.stored_stream._RETRY_S", 0.001)
+    monkeypatch.setattr("portbook.doors.http.mcp.shared_streams._RETRY_S", 0.001)
 
     async def main() -> None:
         store = Store(tmp_path / "portbook.db")
@@ -113,7 +113,7 @@ def test_what_could_not_be_written_is_written_later(tmp_path: Path, monkeypatch:
 
 
 def test_a_stream_that_is_stored_late_is_filled_then_or_deleted(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("portbook.doors.http.mcp.stored_stream._PATIENCE_S", 0.01)
+    monkeypatch.setattr("portbook.doors.http.mcp.shared_streams._PATIENCE_S", 0.01)
 
     async def main() -> None:
         store = Store(tmp_path / "portbook.db")
@@ -135,7 +135,7 @@ def test_a_stream_that_is_stored_late_is_filled_then_or_deleted(tmp_path: Path, 
         is_free.set()
         while not streams[0].is_copied:
             await asyncio.sleep(0.001)
-        monkeypatch.setattr("portbook.doors.http.mcp.stored_stream._PATIENCE_S", 30.0)
+        monkeypatch.setattr("portbook.doors.http.mcp.shared_streams._PATIENCE_S", 30.0)
         await copies.flush()
         assert await stored(rows, "x.1") == ([1, 2], True)
         assert await rows.after("s", "x.2", 0) is None

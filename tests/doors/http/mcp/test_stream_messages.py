@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from portbook.canonical import json_bytes
+from portbook.doors.http.mcp.stream_limits import FEW_UNREAD, MAX_REPORT_BYTES, MAX_UNREAD_BYTES
 from portbook.doors.http.mcp.stream_messages import StreamMessages
-from portbook.doors.http.mcp.stream_retention import FEW_UNREAD, MAX_REPORT_BYTES, MAX_UNREAD_BYTES
 
 KIB = 1024
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portbook.audit.call_filter import FILTERS, call_filter
-from portbook.doors.http.operator.operation_table import OPERATIONS
+from portbook.doors.http.operator.operator_openapi_route import OPERATIONS
 
 
 def test_every_operation_has_a_name_of_its_own_and_a_sentence() -> None:

@@ -10,8 +10,8 @@ from typing import Any, cast
 from portbook.doors.http.request import InboundRequest, RequestHead
 from portbook.doors.http.response import HeldReply, Reply, Write
 from portbook.doors.http.router import Refuse, Route, Router, Serve
-from portbook.doors.http.server.admission import ConnectionLimits
 from portbook.doors.http.server.answerer import Answerer
+from portbook.doors.http.server.connection_limits import ConnectionLimits
 from portbook.doors.http.server.deadlines import Deadlines
 from portbook.doors.http.server.flow_control import ClientOutput
 from portbook.doors.http.server.open_connections import ConnectionState, OpenConnections

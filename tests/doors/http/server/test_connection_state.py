@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from portbook.doors.http.router import Router
-from portbook.doors.http.server.admission import ConnectionLimits
+from portbook.doors.http.server.connection_limits import ConnectionLimits
 from portbook.doors.http.server.deadlines import NEVER, Deadlines, Phase
 from portbook.doors.http.server.open_connections import ConnectionState, OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses

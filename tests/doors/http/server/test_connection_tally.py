@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from portbook.doors.http.server.admission import ConnectionTally, create_tally
+from portbook.doors.http.server.listeners_of_workers import ConnectionTally, create_tally
 
 
 @pytest.fixture

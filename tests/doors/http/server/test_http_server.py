@@ -11,7 +11,7 @@ from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Route, Router
 from portbook.doors.http.server.deadlines import Deadlines
 from portbook.doors.http.server.http_server import HttpServer, ServerOptions
-from portbook.doors.http.server.listeners import bind
+from portbook.doors.http.server.listeners_of_workers import bind
 from portbook.net.allowed_hosts_and_origins import Hosts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from portbook.doors.http.router import Router
-from portbook.doors.http.server.admission import ConnectionLimits
+from portbook.doors.http.server.connection_limits import ConnectionLimits
 from portbook.doors.http.server.deadlines import NEVER, Deadlines
 from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses

@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 import uvloop
 
-from portbook.doors.http.server.admission import ConnectionTally, create_tally
-from portbook.doors.http.server.listeners import SharedListener, bind
+from portbook.doors.http.server.listeners_of_workers import (
+    ConnectionTally,
+    SharedListener,
+    bind,
+    create_tally,
+)
 
 PATIENCE_S = 60.0
 

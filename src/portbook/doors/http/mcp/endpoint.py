@@ -14,15 +14,16 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from portbook.boundary import Boundary
-from portbook.doors.http.accept import Accepts, accepted
-from portbook.doors.http.mcp.live_session import LiveSession, label_of
-from portbook.doors.http.mcp.response import McpResponse, Running, event_reply
+from portbook.doors.http.accept_header import Accepts, accepted
+from portbook.doors.http.mcp.json_or_stream_reply import McpResponse, Running, event_reply
 from portbook.doors.http.mcp.sessions import Sessions
+from portbook.doors.http.mcp.sessions_in_memory import LiveSession, label_of
+from portbook.doors.http.mcp.stream_limits import MAX_LISTENING
 from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of, one_for_equal
 from portbook.doors.http.response import HeldReply, Replied, Reply, Write, problem, reply_to
 from portbook.doors.http.router import Route, finish_reply, refuse_method
 from portbook.errors import Reason, Refused
-from portbook.mcp.work import Work
+from portbook.mcp.running_request import Work
 from portbook.model import Answer, Arrival
 from portbook.protocol.mirrored_headers import SESSION, VERSION
 from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
@@ -33,9 +34,6 @@ from portbook.wire.lines import Frame
 __all__ = ["ROUTE", "mcp"]
 
 ROUTE: Final = "/mcp"
-
-# Streams that one caller holds open with GET: half of all connections, the rest is for further callers.
-_MAX_LISTENING: Final = 1024
 
 
 class _Head(NamedTuple):
@@ -118,7 +116,7 @@ class _McpDoor:
             return problem(
                 409, "CONFLICT", "This event has expired, and the stream has a reader. Omit Last-Event-ID."
             )
-        if self._listening[live.bound] >= _MAX_LISTENING and not position.stream.is_read:
+        if self._listening[live.bound] >= MAX_LISTENING and not position.stream.is_read:
             return await self._refuse(Refused(Reason.TOO_MANY_STREAMS), head)
         key = head.arrival.key
         reply = event_reply(position, may_read=lambda: self._sessions.may_listen(live, key))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from portbook.doors.http.mcp.resumable_stream import EventStream
-from portbook.doors.http.mcp.stream_retention import (
+from portbook.doors.http.mcp.stream_limits import (
     KEPT_READ_S,
     KEPT_UNREAD_S,
     MAX_BYTES_OF_ALL,

@@ -10,13 +10,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol, cast
 
-from portbook.doors.http.mcp.live_session import LiveSession
-from portbook.doors.http.mcp.own_stream import OwnStream, OwnStreams
 from portbook.doors.http.mcp.resumable_stream import STANDALONE, StreamPosition
-from portbook.doors.http.mcp.stored_stream import READ, StoredStream, StreamCopies
+from portbook.doors.http.mcp.sessions_in_memory import LiveSession
+from portbook.doors.http.mcp.shared_streams import READ, OwnStream, OwnStreams, StoredStream, StreamCopies
 from portbook.mcp.node import Node
-from portbook.mcp.session_relay import ANSWER, CANCEL, SessionRelay
-from portbook.mcp.work import Key
+from portbook.mcp.relay_between_nodes import ANSWER, CANCEL, SessionRelay
+from portbook.mcp.running_request import Key
 from portbook.model import JSONObject
 from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 
 from portbook.canonical import tight_copy
-from portbook.doors.http.mcp.stream_retention import (
+from portbook.doors.http.mcp.stream_limits import (
     FEW_UNREAD,
     MAX_BYTES,
     MAX_EVENTS,

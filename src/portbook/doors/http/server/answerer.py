@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from portbook.doors.http.body_limits import cut_off
-from portbook.doors.http.message_memory_limit import MessageMemory
+from portbook.doors.http.body_check import cut_off
+from portbook.doors.http.memory_limits import MessageMemory
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.response import HeldReply, Replied, Reply
 from portbook.doors.http.router import Handling, begin_reply, finish_reply, released

@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final, cast
 
-from portbook.doors.http.body_limits import MAX_DISCARDED_BYTES
-from portbook.doors.http.message_memory_limit import COUNTED_BYTES, MessageMemory, no_room
+from portbook.doors.http.body_check import MAX_DISCARDED_BYTES
+from portbook.doors.http.memory_limits import COUNTED_BYTES, MessageMemory, no_room
 from portbook.doors.http.server.answerer import Answerer
 from portbook.doors.http.server.deadlines import Phase
 from portbook.doors.http.server.flow_control import ClientInput, ClientOutput, limit_unsent
 from portbook.doors.http.server.head_parser import BadRequest
 from portbook.doors.http.server.open_connections import ConnectionState, OpenConnections
+from portbook.doors.http.server.overload import PROMPT
 from portbook.doors.http.server.peer_address import normal_address
 from portbook.doors.http.server.request_reader import RequestReader
 from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
@@ -41,11 +42,6 @@ _CLOSING: Final = Phase.CLOSING
 
 _AT_REST: Final = (_IDLE, _FIRST_BYTE)
 _BEFORE_ANSWER: Final = (_IDLE, _FIRST_BYTE, _HEAD, _BODY)
-
-# Health checks, which are answered out of turn: an orchestrator that gets no answer restarts a busy server.
-_PROMPT: Final = tuple(
-    b"%b %b " % (method, path) for method in (b"GET", b"HEAD") for path in (b"/livez", b"/readyz", b"/health")
-)
 
 
 class ServerConnection(asyncio.Protocol):
@@ -211,7 +207,7 @@ class ServerConnection(asyncio.Protocol):
     def _go_on(self) -> None:
         """Take what has come: at once if there is time, or when it is this connection's turn."""
         turns = self._shared.turns
-        if turns.has_time() or (self._state.phase in _AT_REST and self._reader.begins_with(_PROMPT)):
+        if turns.has_time() or (self._state.phase in _AT_REST and self._reader.begins_with(PROMPT)):
             self._advance()
         elif self._reader.unread_bytes and not self._is_waiting:
             self._queue()

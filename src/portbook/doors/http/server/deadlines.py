@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from portbook.doors.http.body_limits import BODY_SECONDS, WRITE_SECONDS
-
-__all__ = ["NEVER", "Deadlines", "Phase"]
+__all__ = ["BODY_SECONDS", "MIN_READ_BYTES", "NEVER", "WRITE_SECONDS", "Deadlines", "Phase"]
 
 NEVER: Final = float("inf")
+
+# A message is at most a mebibyte: a client that needs longer than this holds up a connection and a shutdown.
+BODY_SECONDS: Final = 15.0
+
+# How long a client may read nothing while there is much to write.
+WRITE_SECONDS: Final = 30.0
+
+# What it has to read before that deadline to get as long again: 70 kbit/s, less than any network has.
+MIN_READ_BYTES: Final = 262_144
 
 
 class Phase(IntEnum):

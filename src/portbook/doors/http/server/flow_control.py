@@ -9,6 +9,7 @@ from typing import Final
 
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.response import Reply
+from portbook.doors.http.server.deadlines import MIN_READ_BYTES
 from portbook.doors.http.server.request_reader import RequestReader
 from portbook.doors.http.server.response_writer import LAST_CHUNK, OLD, chunk, document, stream_head
 
@@ -47,9 +48,6 @@ class ClientInput:
 
 # What may wait to be read by the client before nothing more is written, or taken from it.
 _MAX_UNREAD: Final = 65_536
-
-# What a client has to read before its deadline to get as long again: 70 kbit/s, less than any network has.
-_MIN_READ: Final = 262_144
 
 # What the system may hold that it has not sent. Otherwise it takes megabytes for each client that does not
 # read, and nobody can see that a slow one reads.
@@ -97,7 +95,7 @@ class ClientOutput:
     def has_moved(self) -> bool:
         """Return whether the client has read a fair part of what waits since this was last asked."""
         left, self._left = self._left, self._transport.get_write_buffer_size()
-        return left - self._left >= _MIN_READ
+        return left - self._left >= MIN_READ_BYTES
 
     async def send(self, reply: Reply, more: bytes, date: bytes, to: RequestHead) -> None:
         """Send a reply to a request, with `more` headers; a stream as it comes, and as the client reads."""

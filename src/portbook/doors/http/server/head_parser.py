@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
-from portbook.doors.http.request import AUTHORITY, Headers, RequestHead, decoded_path
+from portbook.doors.http.request import AUTHORITY, Headers, RequestHead
 
 __all__ = [
     "FIELDS",
@@ -20,6 +21,7 @@ __all__ = [
     "TOKEN_BYTES",
     "BadRequest",
     "ParsedHead",
+    "decoded_path",
     "parse_head",
 ]
 
@@ -49,6 +51,8 @@ FIELDS: Final = re.compile(rb"(?:" + _NAME + rb"++:" + _VALUE + rb"*+\r\n)*+")
 _FIELD: Final = re.compile(rb"([^:]+):([^\r]*)\r\n")
 
 _ABSOLUTE: Final = re.compile(rb"https?://([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
+
+_SLASH: Final = re.compile("%2f", re.IGNORECASE)
 
 # More digits are no length of anything.
 _LENGTH: Final = re.compile(rb"[0-9]{1,18}")
@@ -153,3 +157,12 @@ def _expects_continue(head: RequestHead) -> bool:
     if expected.lower() != b"100-continue":
         raise BadRequest(417, "The only expectation that is met is 100-continue.")
     return True
+
+
+def decoded_path(path: str) -> str:
+    """Return a path with its escapes decoded once.
+
+    All but those of a slash: it would be one more place where a path is split, and a rule of a proxy in front
+    for a folder would not know it.
+    """
+    return "%2F".join(unquote(part) for part in _SLASH.split(path)) if "%" in path else path

@@ -8,23 +8,22 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from portbook.doors.http.message_memory_limit import MessageMemoryLimit
+from portbook.doors.http.memory_limits import MessageMemoryLimit, SharedByteLimit
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.router import Router
-from portbook.doors.http.server.admission import (
+from portbook.doors.http.server.connection_limits import (
     Admission,
     ConnectionLimits,
     Place,
     PlacedConnection,
-    Turns,
     is_served_by_reserve,
 )
 from portbook.doors.http.server.deadlines import NEVER, Deadlines, Phase
 from portbook.doors.http.server.head_parser import BadRequest
 from portbook.doors.http.server.held_replies import HeldReplies
+from portbook.doors.http.server.overload import Turns
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
 from portbook.doors.http.server.response_writer import date_line
-from portbook.doors.http.server.shared_byte_limit import SharedByteLimit
 
 __all__ = ["ConnectionState", "OpenConnection", "OpenConnections"]
 
