@@ -9,7 +9,7 @@ import pytest
 from portbook.clock import SystemClock
 from portbook.stores import sessions as module
 from portbook.stores.sessions import KeptSession, SessionStore
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 
 
 class Calendar(SystemClock):

@@ -15,8 +15,8 @@ from typing import Final
 from portbook.apis.document_lock import DocumentLock, LockedDocument
 from portbook.apis.table_reader import Table
 from portbook.net.fetch import without_secrets
-from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
+from portbook.stores.store_errors import BadLock
 
 __all__ = ["DocumentSource", "is_address", "named_documents", "read_sources"]
 

@@ -28,7 +28,7 @@ from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.errors import StoreError
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["SHORTEST_ID", "ask_which", "command", "table_of_waiting"]
 

@@ -27,8 +27,8 @@ from portbook.net.destinations import parse_url
 from portbook.net.download import CannotDownload, download
 from portbook.net.fetch import without_secrets
 from portbook.settings import CONFIG_NAME, Settings
-from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME, write_atomically
+from portbook.stores.store_errors import BadLock
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

@@ -18,7 +18,7 @@ from portbook.cli.terminal import claim_stdout, fail, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.stores.caller_keys import BadKeyRequest, KeptKey, Keys
-from portbook.stores.errors import StoreError
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["command"]
 

@@ -19,8 +19,8 @@ from portbook.cli.terminal import claim_stdout, print_data, say, stop_with, verd
 from portbook.pins.pin_lock import approve
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict
-from portbook.stores.errors import StoreError
 from portbook.stores.lock_file import LOCK_NAME
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["command"]
 

@@ -20,7 +20,7 @@ from portbook.pins.pin_lock import PinLock
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.settings import Settings
 from portbook.stores.store_port import StorePort
-from portbook.stores.upstreams import ObservationStore, UpstreamStore
+from portbook.stores.upstream_status_and_offers import ObservationStore, UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
 from portbook.upstreams.definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream

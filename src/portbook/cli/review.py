@@ -25,7 +25,7 @@ from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pin_lock import approve_definitions
 from portbook.pins.standing import PinVerdict
-from portbook.stores.errors import StoreError
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["command", "side_by_side"]
 

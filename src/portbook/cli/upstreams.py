@@ -18,7 +18,7 @@ from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.settings import Settings
-from portbook.stores.upstreams import UpstreamStore
+from portbook.stores.upstream_status_and_offers import UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
 from portbook.upstreams.mcp_table import DeclaredUpstream
 

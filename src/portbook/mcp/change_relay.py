@@ -9,8 +9,8 @@ from portbook.canonical import json_bytes
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.node import CHANGE, Node
 from portbook.model import JSON, Kind
-from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
+from portbook.stores.store_errors import StoreError
 from portbook.tools.toolset import Changed
 from portbook.wire.parsing import parse
 

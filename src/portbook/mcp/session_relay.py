@@ -12,8 +12,8 @@ from portbook.canonical import json_bytes
 from portbook.mcp.node import NOTICE, Node
 from portbook.mcp.work import Key
 from portbook.model import JSONObject
-from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail
+from portbook.stores.store_errors import StoreError
 from portbook.wire.parsing import MAX_ID_BYTES
 
 __all__ = ["ANSWER", "CANCEL", "SessionRelay"]

@@ -17,8 +17,8 @@ from portbook.mcp.node import Node
 from portbook.mcp.remote_task import RemoteTask, lost_task, stored_text
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSONObject
-from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
+from portbook.stores.store_errors import StoreError
 from portbook.stores.task_rows import StoredTask, TaskRows
 from portbook.wire.parsing import parse
 

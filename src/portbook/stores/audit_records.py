@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.store_port import StorePort
 from portbook.text.named_tuple import NamedTuple
 

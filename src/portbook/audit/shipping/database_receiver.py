@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
 from portbook.stores.audit_records import AuditRecordRow, AuditRecords
-from portbook.stores.errors import StoreError
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["DatabaseReceiver"]
 

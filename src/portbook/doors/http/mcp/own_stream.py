@@ -17,8 +17,8 @@ from portbook.mcp.change_relay import change_of
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
 from portbook.mcp.node import CHANGE, NOTICE, Node
-from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
+from portbook.stores.store_errors import StoreError
 from portbook.stores.stream_rows import OWN_STREAM, OwnStreamRow, StreamRows
 from portbook.wire.sse import event, priming
 

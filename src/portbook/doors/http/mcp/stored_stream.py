@@ -15,8 +15,8 @@ from portbook.doors.http.mcp.keep_alive import KEEP_ALIVE, SILENCE_S
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition, Write
 from portbook.errors import Failed, Reason
 from portbook.mcp.node import Node
-from portbook.stores.errors import StoreError, UnknownOutcome
 from portbook.stores.mailbox import DraftMail
+from portbook.stores.store_errors import StoreError, UnknownOutcome
 from portbook.stores.stream_rows import StreamChange, StreamRow, StreamRows
 from portbook.wire.jsonrpc import mcp_refusal_frame
 from portbook.wire.sse import event

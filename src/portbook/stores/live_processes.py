@@ -14,9 +14,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.sqlite_connection import make_private
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["Owner", "folder_of"]
 

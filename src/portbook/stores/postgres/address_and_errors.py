@@ -1,4 +1,4 @@
-"""The errors of PostgreSQL as messages for operators: without values, and never with a password."""
+"""The address and the errors of a database as messages for operators: no values, and never a password."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
-from portbook.stores.errors import StoreError
+from portbook.stores.store_errors import StoreError
 
 __all__ = [
     "database_problem",

@@ -1,4 +1,4 @@
-"""The upkeep of a store of any kind: what is in it, whether it works, and what a restored backup needs."""
+"""What `portbook store` does to a store of any kind: status, check, copy, and restore after a backup."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from portbook.clock import Clock, until
-from portbook.stores.approval_rows import expire_open
-from portbook.stores.connection_types import Connection, database_time, database_timestamp
-from portbook.stores.errors import StoreError
+from portbook.stores.approval_sql import expire_open
+from portbook.stores.connection_and_clock import Connection, database_time, database_timestamp
 from portbook.stores.migrations import TABLES_VERSION
+from portbook.stores.store_errors import StoreError
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-    from portbook.stores.sqlite import Store
+    from portbook.stores.sqlite_store import Store
     from portbook.stores.store_port import StorePort
 
 __all__ = ["Restoration", "copy_store", "problems_of_store", "restore_store", "store_status"]

@@ -1,4 +1,4 @@
-"""Protocols for the parts of a database connection that the store uses."""
+"""Protocols for the parts of a database connection that the store uses, and the clock of the database."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from portbook.stores.connection_types import database_time
-from portbook.stores.sqlite import Store
+from portbook.stores.connection_and_clock import database_time
+from portbook.stores.sqlite_store import Store
 
 
 def test_the_time_of_a_file_is_that_of_the_machine_in_microseconds(tmp_path: Path) -> None:

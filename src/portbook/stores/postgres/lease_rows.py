@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from portbook.access.lease import Lease, LeaseTerms
-from portbook.stores.errors import StoreError
 from portbook.stores.postgres.bounded_connection import COMMIT_BY
+from portbook.stores.store_errors import StoreError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from portbook.stores.connection_types import Connection
+    from portbook.stores.connection_and_clock import Connection
 
 __all__ = ["LeaseOwner"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
+from portbook.stores.store_errors import StoreError
 from support.store_rows import names, put
 
 MEMORY = Path(":memory:")
@@ -81,7 +81,7 @@ import sys
 from pathlib import Path
 from portbook.clock import SystemClock
 from portbook.stores.caller_keys import Keys
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.stores.approvals import ApprovalStore
 
 store = Store(Path({str(tmp_path)!r}) / "portbook.db")

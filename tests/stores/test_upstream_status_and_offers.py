@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from portbook.stores.sqlite import Store
-from portbook.stores.upstreams import UpstreamStore
+from portbook.stores.sqlite_store import Store
+from portbook.stores.upstream_status_and_offers import UpstreamStore
 from portbook.testing.fixed_time import FixedClock
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from portbook.access.approval_ticket import State, Ticket
 from portbook.canonical import json_bytes
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.pruned_rows import prune_rows
 
 __all__ = [

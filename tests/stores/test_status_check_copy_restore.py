@@ -7,9 +7,9 @@ from pathlib import Path
 
 from portbook.access.approval_ticket import State
 from portbook.clock import later
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.sessions import SessionStore
-from portbook.stores.store_upkeep import problems_of_store, restore_store, store_status
+from portbook.stores.status_check_copy_restore import problems_of_store, restore_store, store_status
 from support.approval_world import ASK, START, FixedClock, World, approved, asked, for_order, refusal_of, why
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import apsw
 import pytest
 
-from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Store
+from portbook.stores.connection_and_clock import Connection
+from portbook.stores.sqlite_store import Store
+from portbook.stores.store_errors import StoreError
 
 Job = Callable[[Connection], Any]
 

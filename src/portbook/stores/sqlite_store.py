@@ -1,7 +1,7 @@
 """`Store`: one SQLite file for persistent state, shared by all server and operator processes.
 
-Writes go through one thread (see `writer`) and are on disk before they are acknowledged. Reads run on the
-calling thread and do not wait for writes. The first write creates the file; reads do not.
+Writes go through one thread (see `sqlite_writer`) and are on disk before they are acknowledged. Reads run on
+the calling thread and do not wait for writes. The first write creates the file; reads do not.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from portbook.stores.connection_types import MEMORY, Connection, FileConnection
-from portbook.stores.errors import StoreError, as_store_error
+from portbook.stores.connection_and_clock import MEMORY, Connection, FileConnection
+from portbook.stores.store_errors import StoreError, as_store_error
 
 if TYPE_CHECKING:
-    from portbook.stores.owners import Owner
+    from portbook.stores.live_processes import Owner
+    from portbook.stores.sqlite_writer import StoreWriter
     from portbook.stores.store_port import Version
-    from portbook.stores.writer import StoreWriter
 
 __all__ = ["Store"]
 
@@ -128,7 +128,7 @@ class Store:
 
     def owner(self, draw_name: Callable[[], str]) -> Owner:
         """Return this process as an owner of calls, which the others know by a lock beside the file."""
-        from portbook.stores.owners import Owner, folder_of  # late: a start runs no call
+        from portbook.stores.live_processes import Owner, folder_of  # late: a start runs no call
 
         return Owner(None if self.is_memory else folder_of(self.path), draw_name())
 
@@ -198,7 +198,7 @@ class Store:
         return self._connections[0]
 
     def _open_writer(self, reader: FileConnection) -> StoreWriter:
-        from portbook.stores.writer import StoreWriter  # late: few processes write
+        from portbook.stores.sqlite_writer import StoreWriter  # late: few processes write
 
         if self.is_memory:  # has a single connection
             return StoreWriter(reader, self._reading, self.path)

@@ -11,10 +11,10 @@ import pytest
 
 from portbook.access.approval_ticket import State
 from portbook.errors import Reason
-from portbook.stores import approval_rows as rows
+from portbook.stores import approval_sql as rows
 from portbook.stores import approvals as tickets
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_and_clock import Connection
 from support.approval_world import ASK, World, approved, asked, for_order, refusal_of, settled, why
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from portbook.stores.errors import StoreError
-from portbook.stores.owners import Owner, folder_of
+from portbook.stores.live_processes import Owner, folder_of
+from portbook.stores.store_errors import StoreError
 from support.portbook_process import child
 
 _HOLDER = """
 import sys
 from pathlib import Path
-from portbook.stores.owners import Owner
+from portbook.stores.live_processes import Owner
 
 Owner(Path(sys.argv[1]), sys.argv[2]).hold()
 print("held", flush=True)

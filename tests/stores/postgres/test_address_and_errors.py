@@ -6,14 +6,14 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from portbook.stores.errors import StoreError
-from portbook.stores.postgres.database_errors import (
+from portbook.stores.postgres.address_and_errors import (
     database_problem,
     is_certainly_undone,
     is_connection_lost,
     passwords_in,
     place_of_database,
 )
+from portbook.stores.store_errors import StoreError
 
 
 @pytest.mark.parametrize(

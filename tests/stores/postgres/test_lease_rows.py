@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from portbook.access.lease import LeaseTerms
-from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError
-from portbook.stores.postgres.lease_owner import LeaseOwner
+from portbook.stores.connection_and_clock import Connection
+from portbook.stores.postgres.lease_rows import LeaseOwner
 from portbook.stores.postgres.postgres_store import PostgresStore
+from portbook.stores.store_errors import StoreError
 from support.postgres_server import own_server
 
 TERMS = LeaseTerms(length_s=600.0, renew_s=300.0, margin_s=100.0)
