@@ -9,7 +9,7 @@ import click
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.cli.audit_formats import CsvWriter
 from portbook.cli.audit_options import audit_options, opened_log, record_filter, records_of
-from portbook.cli.terminal import claim_stdout, print_json
+from portbook.cli.output_and_errors import claim_stdout, print_json
 
 __all__ = ["verb"]
 

@@ -9,7 +9,7 @@ import click
 from portbook.app.key_files import load_audit_key, make_audit_key
 from portbook.audit.keyed_digests import BadAuditKey
 from portbook.cli.options import json_option
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with
 
 __all__ = ["verb"]
 

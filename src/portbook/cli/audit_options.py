@@ -16,7 +16,7 @@ from portbook.audit.checkpoint_file import BadCheckpointFile, read_checkpoints
 from portbook.audit.log_reader import Located, records_in, stream_folder
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, log_dir_option, settings_from
-from portbook.cli.terminal import fail, say, stop_with
+from portbook.cli.output_and_errors import fail, say, stop_with
 from portbook.escaping import escaped
 from portbook.globs import matches
 from portbook.model import JSONObject

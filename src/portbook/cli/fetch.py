@@ -21,7 +21,7 @@ from portbook.apis.openapi.document_files import MAX_DOCUMENT_BYTES, BadOpenAPI,
 from portbook.apis.openapi.paths import read_openapi
 from portbook.apis.table_reader import Table
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail, print_data, stop_with
+from portbook.cli.output_and_errors import claim_stdout, fail, print_data, stop_with
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_url
 from portbook.net.download import CannotDownload, download

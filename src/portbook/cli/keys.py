@@ -14,7 +14,7 @@ from portbook.app.store_from_settings import store_of
 from portbook.cli import signing_keys as signing
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail, print_json, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, fail, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.stores.caller_keys import BadKeyRequest, KeptKey, Keys

@@ -98,7 +98,7 @@ def run(command: click.Command, name: str) -> None:
         # Not standalone: click would say "Aborted!" after Ctrl-C, and exit with 1 as after a failure.
         code = command.main(prog_name=name, standalone_mode=False)
     except click.ClickException as error:
-        from portbook.cli.terminal import tell_usage_error  # late: only where there is an error
+        from portbook.cli.output_and_errors import tell_usage_error  # late: only where there is an error
 
         tell_usage_error(error)
         sys.exit(error.exit_code)

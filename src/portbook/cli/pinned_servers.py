@@ -13,7 +13,7 @@ from portbook.app.asked_servers import ask_servers, declared_servers
 from portbook.app.pin_review import Offers, PinReview, last_offers
 from portbook.app.store_from_settings import store_of
 from portbook.cli.options import settings_from
-from portbook.cli.terminal import fail, say
+from portbook.cli.output_and_errors import fail, say
 from portbook.clock import SystemClock
 from portbook.model import JSONObject
 from portbook.pins.pin_lock import PinLock

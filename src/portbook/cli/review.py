@@ -13,12 +13,18 @@ from typing import Any, Final, TextIO
 import click
 
 from portbook.app.pin_review import Offers, WithheldServer
-from portbook.cli.asset_reports import width_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
-from portbook.cli.pin_report import finding_lines, instance_lines, report_data, report_words, title_of
+from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with, verdict_or_none
+from portbook.cli.pin_and_review_report import (
+    finding_lines,
+    instance_lines,
+    report_data,
+    report_words,
+    title_of,
+)
 from portbook.cli.pinned_servers import PinnedServers, open_servers
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with, verdict_or_none
+from portbook.cli.validate_and_diff_formats import width_of
 from portbook.escaping import escaped, escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.pins.difference import compared_parts

@@ -13,7 +13,7 @@ from portbook.app.assemble import official_schemas
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with
 from portbook.escaping import escaped_lines
 from portbook.model import JSON, JSONObject
 from portbook.net.fetch import CannotFetch, fetch, without_secrets

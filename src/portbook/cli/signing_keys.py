@@ -9,7 +9,7 @@ import click
 
 from portbook.app.key_files import load_signing_key
 from portbook.cli.options import json_option
-from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, print_json, say, stop_with
 from portbook.provenance.signing import BadKey, SigningKey
 
 __all__ = ["command"]

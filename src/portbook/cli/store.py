@@ -12,7 +12,7 @@ from portbook.app.store_from_settings import store_of
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail_with, print_data, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, fail_with, print_data, say, stop_with
 from portbook.clock import SystemClock
 from portbook.stores.status_check_copy_restore import problems_of_store, restore_store, store_status
 from portbook.stores.store_errors import StoreError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from portbook.cli.http_door import HttpDoor
-from portbook.cli.terminal import say
+from portbook.cli.output_and_errors import say
 from portbook.cli.worker_supervisor import WorkerSupervisor
 from portbook.settings import Settings
 

@@ -23,10 +23,10 @@ from portbook.assets.misspelt_keywords import misspelt_keywords
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.schema_of_asset import schema_name, version_of
 from portbook.assets.schema_source import UnusableFile, lines_of, read_schema
-from portbook.cli.asset_reports import FORMATS, shown, summary, width_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail_with, say, stop_with, verdict_or_none
+from portbook.cli.output_and_errors import claim_stdout, fail_with, say, stop_with, verdict_or_none
+from portbook.cli.validate_and_diff_formats import FORMATS, shown, summary, width_of
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.output_and_errors import say
 from portbook.cli.reload_trial import ending_of
-from portbook.cli.terminal import say
 from portbook.cli.worker_process import Command, WorkerProcess, WorkerState
 from portbook.doors.http.server.admission import ConnectionTally, create_tally
 

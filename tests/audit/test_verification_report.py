@@ -9,7 +9,7 @@ import pytest
 from portbook.audit.chain import Links
 from portbook.audit.checkpoint import checkpoint_of
 from portbook.audit.journal import chained
-from portbook.audit.verified_log import CoveredLog, lost_calls, proof_data, verified_streams
+from portbook.audit.verification_report import CoveredLog, lost_calls, proof_data, verified_streams
 from portbook.stores.checkpoints import CoveredRecords, Segment
 
 

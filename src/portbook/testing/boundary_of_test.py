@@ -21,9 +21,9 @@ from portbook.errors import Reason, Refused
 from portbook.exception_place import Fault
 from portbook.mcp.connection import McpConnection
 from portbook.model import JSON, Arrival
-from portbook.testing.default_settings import NamedCallers, Source, settings_of_test
 from portbook.testing.fixed_time import CountingBytes, CountingIds, FixedClock
 from portbook.testing.memory_log import RecordsByCall, noting
+from portbook.testing.settings_of_test import NamedCallers, Source, settings_of_test
 from portbook.testing.upstream import FunctionHttpClient, Upstream, require_upstream
 from portbook.tools.toolset import Toolset
 

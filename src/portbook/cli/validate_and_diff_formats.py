@@ -1,4 +1,4 @@
-"""Reports of checked files, in the formats of people, programs, GitHub and editors. Pure: no I/O."""
+"""Output of `validate` and `diff`, in the formats of people, programs, GitHub and editors. Pure: no I/O."""
 
 from __future__ import annotations
 

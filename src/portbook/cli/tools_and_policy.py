@@ -1,4 +1,4 @@
-"""Decisions on calls that are not made: what `portbook explain` and `portbook policy` begin with."""
+"""The tools and the policy of settings, without a server: what `tools`, `explain` and `policy` begin with."""
 
 from __future__ import annotations
 

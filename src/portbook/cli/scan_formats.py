@@ -7,8 +7,14 @@ from typing import Any, Final
 
 import click
 
-from portbook.cli.asset_reports import github_line, json_line, sarif_document, sarif_location, shown
 from portbook.cli.scanned_source import FoundAttack, ScannedServer
+from portbook.cli.validate_and_diff_formats import (
+    github_line,
+    json_line,
+    sarif_document,
+    sarif_location,
+    shown,
+)
 from portbook.scan.finding import ScanCheck, Tier
 
 __all__ = ["SCAN_FORMATS", "scan_summary"]

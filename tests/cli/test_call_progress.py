@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.cli.terminal_client import TerminalClient
+from portbook.cli.call_progress import TerminalClient
 from portbook.errors import Failed
 from portbook.model import Draft
 from support.portbook_process import run

@@ -1,4 +1,4 @@
-"""Which files a server is made from: settings, toolsets with what they import beside them, and documents."""
+"""The files that `serve --reload` watches: settings, toolsets with what they import, documents."""
 
 from __future__ import annotations
 
