@@ -142,7 +142,7 @@ def assemble(
         )
     shipping = None
     if settings.ship is not None and isinstance(sink, Journal):
-        from portbook.app.shipping import shipping_of  # late: few ship their records
+        from portbook.app.shipping_from_settings import shipping_of  # late: few ship their records
 
         shipping = shipping_of(settings, environ, store, warn)
     on_secret.append(partial(_learn_secrets, pipeline, executor))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.node_from_settings import SharedParts
     from portbook.app.server_reports import ServerReports
-    from portbook.app.shipping import ShippingTask
+    from portbook.audit.shipping.shipping_task import ShippingTask
     from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from portbook.access.callers import ANONYMOUS
-from portbook.app.policy_trial import explanation
+from portbook.app.explained_decision import explanation
 from portbook.cli.arguments import arguments_of_a_call, read_arguments
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import (

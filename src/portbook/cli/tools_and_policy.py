@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from portbook.access.callers import ANONYMOUS
 from portbook.apis.left_out import LeftOutOperation
-from portbook.app.policy_trial import PlacedKey, decide_call, doubt_about, placed_keys
+from portbook.app.explained_decision import PlacedKey, decide_call, doubt_about, placed_keys
 from portbook.app.rules_from_settings import rules_of
 from portbook.app.start_warnings import policy_doubts, unknown_servers
 from portbook.app.store_from_settings import store_of

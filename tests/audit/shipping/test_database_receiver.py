@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from portbook.audit.shipping.database_receiver import DatabaseReceiver
+from portbook.audit.shipping.database_receiver import AuditRecords, DatabaseReceiver
 from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
-from portbook.stores.audit_records import AuditRecords
 from portbook.stores.sqlite_store import Store
 
 

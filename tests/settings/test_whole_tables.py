@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from portbook.app.whole_tables import read_whole
 from portbook.settings import BadSettings
+from portbook.settings.all_problems_at_once import read_whole
 
 Complain = Callable[[tuple[str | int, ...], str], Exception]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from portbook.stores.audit_records import AuditRecordRow, AuditRecords
+from portbook.audit.shipping.database_receiver import AuditRecordRow, AuditRecords
 from portbook.stores.sqlite_store import Store
 
 ROW = AuditRecordRow("node-1", "intent", "a.jsonl", 9_007_199_254_740_993, "ab" * 32, "{}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from portbook.app.policy_trial import PolicyTrial
+from portbook.app.replay_of_recorded_calls import PolicyTrial
 from portbook.policy import Policy
 from portbook.settings import BadSettings, Settings, load_settings
 

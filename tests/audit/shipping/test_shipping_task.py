@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from portbook.app.shipping import ShippingTask
 from portbook.audit.journal import Journal
 from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
+from portbook.audit.shipping.shipping_task import ShippingTask
 
 
 class Scripted:
