@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.cli.audit_formats import CsvWriter
-from portbook.cli.audit_options import audit_options, opened_log, record_filter, records_of
+from portbook.cli.audit_options import audit_options, opened_log, records_of
 from portbook.cli.output_and_errors import claim_stdout, print_json
+from portbook.globs import matches
+from portbook.model import JSONObject
+from portbook.tools.spec import TOOL_PREFIX
 
 __all__ = ["verb"]
 
@@ -42,7 +47,7 @@ def verb(
     is_json: bool,
 ) -> None:
     """Write the records of all runs to standard output, run by run."""
-    is_wanted = record_filter(since, until, tools, status)
+    is_wanted = _record_filter(since, until, tools, status)
     out = claim_stdout()
     with opened_log(config, log_dir) as settings:
         rows = CsvWriter(out) if form == "csv" and not is_json else None
@@ -53,3 +58,46 @@ def verb(
                 rows.write(located.record)
             else:
                 print_json(located.record, out)
+
+
+# Which records a command is about: by time, tool and status.
+
+
+def _status_of(record: JSONObject) -> str:
+    """Return whether the call of a record succeeded."""
+    return "failure" if "error_class" in record else "success"
+
+
+def _record_filter(
+    since: str | None, until: str | None, tools: tuple[str, ...], status: str | None
+) -> Callable[[JSONObject], bool]:
+    """Return what a record must be: between two times, of these tools, with this status."""
+    first, end = _asked("--since", since), _asked("--until", until)
+    patterns = [pattern.removeprefix(TOOL_PREFIX) for pattern in tools]
+    if status is not None and status not in ("success", "failure") and not status.isdecimal():
+        raise click.UsageError("--status is success, failure or a number such as 403")
+
+    def is_wanted(record: JSONObject) -> bool:
+        at = _moment(str(record.get("timestamp")))
+        if (first and (at is None or at < first)) or (end and (at is None or at >= end)):
+            return False
+        if patterns and not matches(patterns, str(record.get("tool_id")).removeprefix(TOOL_PREFIX)):
+            return False
+        return status is None or status in (_status_of(record), str(record.get("status_code")))
+
+    return is_wanted
+
+
+def _asked(option: str, text: str | None) -> datetime | None:
+    moment = None if text is None else _moment(text)
+    if text is not None and moment is None:
+        raise click.UsageError(f"{option} is a time such as 2026-01-31 or 2026-01-31T09:30:00Z")
+    return moment
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -323,8 +323,8 @@ def _supervise_workers(settings: Settings, *, with_stdio: bool, is_reloading: bo
 
     Raises `BadSettings` where they cannot serve together, `OSError` where they cannot listen.
     """
-    from portbook.cli.supervised_serving import serve_with_workers  # late: most servers are one process
     from portbook.cli.worker_count import usable_worker_count
+    from portbook.cli.worker_supervisor import serve_with_workers  # late: most servers are one process
 
     count = usable_worker_count(settings, with_stdio=with_stdio, is_reloading=is_reloading)
     if count > 1:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from portbook.app.store_from_settings import store_of
-from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail_with, print_data, say, stop_with
 from portbook.clock import SystemClock

@@ -11,7 +11,7 @@ import click
 
 from portbook.app.store_from_settings import store_of
 from portbook.app.tools_from_settings import collect_servers
-from portbook.cli.command_group import CommandGroup
+from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, print_data, print_json, say, stop_with
 from portbook.clock import SystemClock
