@@ -19,7 +19,7 @@ from portbook.cli.options import (
     toolset_option,
 )
 from portbook.cli.output_and_errors import claim_stdout, fail, print_data, say, stop_with
-from portbook.cli.tools_and_policy import dry_run
+from portbook.cli.settings_without_server import dry_run
 from portbook.escaping import escaped, escaped_lines
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Catalog

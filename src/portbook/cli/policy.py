@@ -16,7 +16,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolset_option
 from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with
-from portbook.cli.tools_and_policy import DryRun, dry_run
+from portbook.cli.settings_without_server import DryRun, dry_run
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.policy import Action, Policy

@@ -13,7 +13,7 @@ import click
 from portbook.apis.left_out import LeftOutOperation
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.output_and_errors import claim_stdout, print_data, print_json, say, stop_with
-from portbook.cli.tools_and_policy import dry_run
+from portbook.cli.settings_without_server import dry_run
 from portbook.escaping import escaped
 from portbook.model import Kind
 from portbook.tools.catalog import Catalog, Tool
