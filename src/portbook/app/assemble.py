@@ -37,8 +37,8 @@ from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
-from portbook.stores.sessions import SessionStore
 from portbook.stores.store_errors import StoreError
+from portbook.stores.stored_sessions import SessionStore
 from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__

@@ -28,7 +28,7 @@ from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
-from portbook.stores.sessions import SessionStore
+from portbook.stores.stored_sessions import SessionStore
 from portbook.tools.catalog import Catalog
 from portbook.tools.toolset import Toolset
 

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final, TextIO
 
 import click
 
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.cli.audit_formats import CsvWriter
 from portbook.cli.audit_options import audit_options, opened_log, records_of
 from portbook.cli.output_and_errors import claim_stdout, print_json
+from portbook.escaping import escaped_json, escaped_lines
 from portbook.globs import matches
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.tools.spec import TOOL_PREFIX
 
-__all__ = ["verb"]
+__all__ = ["COLUMNS", "CsvWriter", "verb"]
+
+COLUMNS: Final = (
+    *("seq", "prev", "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain"),
+    *("method", "agent_step", "attempt", "status_code", "latency_ms", "error_class", "redaction_applied"),
+    *("decision", "rule", "caller", "approval_id", "effect", "input_bytes", "output_bytes"),
+    *("arguments", "hash", "record_version", "basis"),
+)
+
+# A spreadsheet runs a cell that begins so as a formula; the last four are full-width forms of the first.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 @click.command("export")
@@ -101,3 +114,30 @@ def _moment(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+# Records as CSV.
+
+
+class CsvWriter:
+    """Writes records as CSV: a header, then a row each."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._writer = csv.writer(out, lineterminator="\n")
+        self._writer.writerow(COLUMNS)
+
+    def write(self, record: JSONObject) -> None:
+        """Write one record."""
+        self._writer.writerow([_cell(record.get(name)) for name in COLUMNS])
+
+
+def _cell(value: JSON) -> str | float:
+    """Return a value as a cell that no spreadsheet runs as a formula."""
+    if value is None:
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, str):
+        return escaped_json(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    text = escaped_lines(value)
+    return f"'{text}" if value.startswith(_FORMULA) else text

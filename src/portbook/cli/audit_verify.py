@@ -19,7 +19,6 @@ from portbook.audit.verification_report import (
     verified_streams,
     written_files,
 )
-from portbook.cli.audit_formats import in_a_line
 from portbook.cli.audit_options import (
     audit_options,
     checkpoint_options,
@@ -28,6 +27,7 @@ from portbook.cli.audit_options import (
     opened_log,
     trusted_keys,
 )
+from portbook.cli.audit_record_in_words import in_a_line
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.output_and_errors import claim_stdout, print_data
 from portbook.escaping import escaped

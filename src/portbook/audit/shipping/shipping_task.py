@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from portbook.audit.shipping.shipment import HELD_S, CannotShip, RecordReceiver
+from portbook.audit.shipping.shipment import CannotShip, RecordReceiver
 
 if TYPE_CHECKING:
     from portbook.audit.shipping.unshipped_records import UnshippedRecords
@@ -22,6 +22,8 @@ __all__ = ["ShippingTask"]
 # How often files are looked at while there is nothing to ship.
 _LOOK_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
+# The longest time that a receiver may take for a batch.
+_HELD_S: Final = 10.0
 # How long the end of a server waits for the last records; the next start ships what is left.
 _FLUSH_S: Final = 3.0
 
@@ -37,7 +39,7 @@ class ShippingTask:
         warn: Callable[[str], None],
         *,
         look_s: float = _LOOK_S,
-        held_s: float = HELD_S,
+        held_s: float = _HELD_S,
         flush_s: float = _FLUSH_S,
     ) -> None:
         """Ship to `receiver`, which `name` stands for in the name of a file."""

@@ -19,8 +19,8 @@ from portbook.mcp.session_relay import ANSWER, CANCEL, SessionRelay
 from portbook.mcp.work import Key
 from portbook.model import JSONObject
 from portbook.stores.mailbox import DraftMail, Mail
-from portbook.stores.sessions import digest_of
 from portbook.stores.store_errors import StoreError
+from portbook.stores.stored_sessions import digest_of
 from portbook.stores.stream_rows import OWN_STREAM, StreamRows
 from portbook.wire.parsing import parse
 

@@ -7,9 +7,9 @@ import apsw
 import pytest
 
 from portbook.clock import SystemClock
-from portbook.stores import sessions as module
-from portbook.stores.sessions import KeptSession, SessionStore
+from portbook.stores import stored_sessions as module
 from portbook.stores.sqlite_store import Store
+from portbook.stores.stored_sessions import KeptSession, SessionStore
 
 
 class Calendar(SystemClock):

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from portbook.cli.audit_formats import COLUMNS, CsvWriter, in_a_line, in_lines
+from portbook.cli.audit_export import COLUMNS, CsvWriter
+from portbook.cli.audit_record_in_words import in_a_line, in_lines
 
 
 @pytest.mark.covers("002.logging.csv")
