@@ -9,7 +9,7 @@ from portbook.app.checkpoint_task import CheckpointTask
 from portbook.audit.journal import Journal
 from portbook.clock import SystemClock
 from portbook.stores.checkpoints import CheckpointStore
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 
 
 def journal_in(folder: Path) -> Journal:

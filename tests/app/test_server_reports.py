@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from portbook.app.server_reports import ServerReports
 from portbook.clock import SystemClock
-from portbook.stores.sqlite import Store
-from portbook.stores.upstreams import UpstreamStore
+from portbook.stores.sqlite_store import Store
+from portbook.stores.upstream_status_and_offers import UpstreamStore
 from portbook.upstreams.supervisor import ServerStatus
 
 

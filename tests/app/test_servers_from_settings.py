@@ -8,8 +8,8 @@ from portbook.app.servers_from_settings import dry_trust_of, trust_of
 from portbook.clock import SystemClock
 from portbook.pins.on_change import PinSettings
 from portbook.settings import load_settings
-from portbook.stores.sqlite import Store
-from portbook.stores.upstreams import ObservationStore
+from portbook.stores.sqlite_store import Store
+from portbook.stores.upstream_status_and_offers import ObservationStore
 from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from support.pinned_folder import SEND, PinnedFolder

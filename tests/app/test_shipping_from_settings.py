@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.app.shipping import ship_target_of
+from portbook.app.shipping_from_settings import ship_target_of
 from portbook.settings import BadSettings, load_settings
 
 

@@ -14,8 +14,8 @@ from portbook.audit.journal import Journal
 from portbook.audit.merkle_tree import root_of
 from portbook.audit.record_form import as_pieces
 from portbook.stores.checkpoints import CheckpointStore
-from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
+from portbook.stores.store_errors import StoreError
 
 
 class Hands:

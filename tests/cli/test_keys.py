@@ -15,7 +15,7 @@ from portbook.access.callers import Callers
 from portbook.clock import SystemClock
 from portbook.errors import Refused
 from portbook.stores.caller_keys import Keys
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from support.portbook_process import PORTBOOK, Finished, environment, run
 
 KEY = re.compile(rb"pbk_[A-Za-z0-9_-]{43}\n")

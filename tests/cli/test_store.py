@@ -15,7 +15,7 @@ from portbook.clock import SystemClock
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.migrations import TABLES_VERSION
 from portbook.stores.postgres.postgres_store import PostgresStore
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.stores.store_port import StorePort
 from support.approval_world import ASK, approved, asked, for_order, refusal_of, why
 from support.portbook_process import Finished, environment, run

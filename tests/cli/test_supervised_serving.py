@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from portbook.cli import supervised_serving
+from portbook.cli import worker_supervisor
 from portbook.settings import load_settings
 
 
@@ -28,10 +28,10 @@ def test_workers_are_started_word_for_word_like_the_process_that_supervises_them
             made["on_stop"]()
             return 7
 
-    monkeypatch.setattr(supervised_serving, "WorkerSupervisor", Recorded)
+    monkeypatch.setattr(worker_supervisor, "WorkerSupervisor", Recorded)
     monkeypatch.setattr(sys, "orig_argv", ["python", "-I", "-m", "portbook", "serve", "--http"])
     settings = load_settings(None, {}, {"server.port": 0}, tmp_path)
-    assert supervised_serving.serve_with_workers(settings, 2) == 7
+    assert worker_supervisor.serve_with_workers(settings, 2) == 7
     assert made["command"] == [sys.executable, "-I", "-m", "portbook", "serve", "--http"]
     assert made["count"] == 2
     assert capsys.readouterr().err.startswith(

@@ -13,7 +13,7 @@ from portbook.access.approval_ticket import Ask, State
 from portbook.clock import SystemClock
 from portbook.errors import Refused
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from support.portbook_process import run
 from support.pseudo_terminal import on_a_terminal
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from portbook.mcp.node import NodeLease
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.stores.store_port import StorePort
 from support.mcp_http_client import run
 

@@ -10,8 +10,8 @@ import pytest
 from portbook.mcp.node import Node
 from portbook.mcp.relay_between_nodes import SessionRelay
 from portbook.model import JSON
-from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail
+from portbook.stores.store_errors import StoreError
 from support.mcp_http_client import run
 
 HERE, THERE = "0" * 16, "a" * 16

@@ -15,7 +15,7 @@ from portbook.mcp.node import Node, NodeLease
 from portbook.mcp.shared_tasks import RemoteTask, SharedTasks, lost_task
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.stores.mailbox import Mailbox
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.stores.task_rows import TaskRows
 from support.mcp_http_client import run
 

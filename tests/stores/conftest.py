@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.testing.fixed_time import FixedClock
 from support.approval_world import World
 

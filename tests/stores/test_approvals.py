@@ -19,10 +19,10 @@ from portbook.access.approval_ticket import TRANSITIONS, State, Ticket, Undecida
 from portbook.clock import later
 from portbook.errors import Reason, Refused
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError, UnknownOutcome
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.postgres import database_writer
 from portbook.stores.postgres.bounded_connection import BoundedConnection
+from portbook.stores.store_errors import StoreError, UnknownOutcome
 from support.approval_world import (
     ASK,
     START,

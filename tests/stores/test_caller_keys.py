@@ -14,8 +14,8 @@ from portbook.access.callers import ANONYMOUS, AllowedKey, Callers
 from portbook.errors import Refused
 from portbook.model import Caller
 from portbook.stores.caller_keys import BadKeyRequest, KeptKey, Keys
-from portbook.stores.connection_types import Connection
-from portbook.stores.sqlite import Store
+from portbook.stores.connection_and_clock import Connection
+from portbook.stores.sqlite_store import Store
 from support.approval_world import START, FixedClock
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from portbook.stores.checkpoints import CheckpointRow, CheckpointStore, PrunedFile, Segment
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 
 ONE = Segment("log", "execution", "a.jsonl", 1, 2, "a" * 64, "b" * 64)
 OTHER = ONE._replace(file="b.jsonl")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from portbook.stores.mailbox import CHANGE, NOTICE, DraftMail, Mailbox
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.testing.fixed_time import FixedClock
 
 

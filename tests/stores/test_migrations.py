@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError
-from portbook.stores.sqlite import Store
+from portbook.stores.connection_and_clock import Connection
+from portbook.stores.sqlite_store import Store
+from portbook.stores.store_errors import StoreError
 from support.portbook_process import child
 from support.store_rows import names, put
 
@@ -169,7 +169,7 @@ def test_a_file_that_its_maker_left_empty_is_made_whole(tmp_path: Path) -> None:
 _MAKER = """
 import sys
 from pathlib import Path
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 
 sys.stdin.readline()
 store = Store(Path(sys.argv[1]))

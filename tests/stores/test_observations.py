@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from portbook.clock import SystemClock
-from portbook.stores.sqlite import Store
-from portbook.stores.upstreams import Observation, ObservationStore
+from portbook.stores.sqlite_store import Store
+from portbook.stores.upstream_status_and_offers import Observation, ObservationStore
 
 
 class Calendar(SystemClock):

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.pruned_rows import prune_rows
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.stores.store_port import StorePort
 
 

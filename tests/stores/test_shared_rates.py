@@ -14,10 +14,10 @@ import pytest
 
 from portbook.access.rates import SecondsToWait, block_size
 from portbook.stores import shared_rates
-from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.shared_rates import SharedRates, TokenBlocks
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
+from portbook.stores.store_errors import StoreError
 
 P = ParamSpec("P")
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from portbook.stores.mailbox import DraftMail, Mailbox
-from portbook.stores.sessions import SessionStore, digest_of
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
+from portbook.stores.stored_sessions import SessionStore, digest_of
 from portbook.stores.stream_rows import OWN_STREAM, StreamChange, StreamRows
 from portbook.testing.fixed_time import FixedClock
 

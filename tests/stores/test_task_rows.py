@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from portbook.stores.mailbox import DraftMail, Mailbox
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.stores.task_rows import StoredTask, TaskRows
 from portbook.testing.fixed_time import FixedClock
 

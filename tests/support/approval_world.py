@@ -10,7 +10,7 @@ from portbook.access.approval_ticket import Ask, State
 from portbook.clock import later
 from portbook.errors import Refused
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.stores.store_port import StorePort
 
 START = "2026-01-02T03:04:05.678Z"

@@ -23,7 +23,7 @@ from portbook.access.approval_ticket import State, Undecidable
 from portbook.clock import SystemClock
 from portbook.errors import Reason, Refused
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from support.approval_world import for_order, settled
 
 CHILDREN = 3

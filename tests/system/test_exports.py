@@ -22,7 +22,7 @@ from portbook.errors import CanonicalError, Failed
 from portbook.provenance.signing import BadKey, PublicKey, SigningKey
 from portbook.provenance.subject import Subject
 from portbook.settings import BadSettings
-from portbook.testing import async_client, base_client, call_result, client, fixed_time, inquiries, upstream
+from portbook.testing import async_client, call_result, client, fixed_time, inquiries_and_answers, upstream
 from portbook.tools import content, questions
 from portbook.tools.context import Context
 from portbook.tools.contract_registry import BadBundle, SchemaRegistry
@@ -74,16 +74,16 @@ def test_the_package_exports_exactly_these_names() -> None:
 def test_the_package_for_tests_exports_exactly_these_names() -> None:
     exported = {name: getattr(portbook.testing, name) for name in portbook.testing.__all__}
     assert exported == {
-        "Answers": inquiries.Answers,
+        "Answers": inquiries_and_answers.Answers,
         "ApiRequest": upstream.ApiRequest,
         "ApiResponse": upstream.ApiResponse,
-        "Approval": base_client.Approval,
+        "Approval": client.Approval,
         "AsyncTestClient": async_client.AsyncTestClient,
         "BadSettings": BadSettings,
         "CallResult": call_result.CallResult,
-        "Decided": base_client.Decided,
+        "Decided": client.Decided,
         "FixedClock": fixed_time.FixedClock,
-        "Inquiry": inquiries.Inquiry,
+        "Inquiry": inquiries_and_answers.Inquiry,
         "LogMessage": call_result.LogMessage,
         "NoResult": call_result.NoResult,
         "Progress": call_result.Progress,

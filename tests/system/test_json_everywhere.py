@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from portbook.cli.command_group import CommandGroup
-from portbook.cli.main import cli
+from portbook.cli.main import CommandGroup, cli
 from support.portbook_process import Finished, run
 
 # A command line that fails, for each command that prints data.

@@ -92,7 +92,7 @@ NEVER = [
     "portbook.schema.evaluation_cost",
     "portbook.schema.explanation_cost",
     "portbook.schema.override",
-    "portbook.stores.writer",
+    "portbook.stores.sqlite_writer",
     "portbook.tools.asset_tool_schemas",
     "portbook.tools.content",
     "portbook.tools.http_operation",

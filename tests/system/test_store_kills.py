@@ -13,7 +13,7 @@ import pytest
 from portbook.access.approval_ticket import State
 from portbook.clock import SystemClock
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from support.counts import count, seed
 
 pytestmark = pytest.mark.soak("store kills")

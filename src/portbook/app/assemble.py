@@ -37,8 +37,8 @@ from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
-from portbook.stores.errors import StoreError
-from portbook.stores.sessions import SessionStore
+from portbook.stores.store_errors import StoreError
+from portbook.stores.stored_sessions import SessionStore
 from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
@@ -142,7 +142,7 @@ def assemble(
         )
     shipping = None
     if settings.ship is not None and isinstance(sink, Journal):
-        from portbook.app.shipping import shipping_of  # late: few ship their records
+        from portbook.app.shipping_from_settings import shipping_of  # late: few ship their records
 
         shipping = shipping_of(settings, environ, store, warn)
     on_secret.append(partial(_learn_secrets, pipeline, executor))
@@ -152,7 +152,7 @@ def assemble(
         # Only where there is a server to call.
         from portbook.app.server_reports import ServerReports
         from portbook.app.servers_from_settings import fleet_of, trust_of
-        from portbook.stores.upstreams import UpstreamStore
+        from portbook.stores.upstream_status_and_offers import UpstreamStore
 
         trust = trust_of(settings, store, clock, warn)
         servers = fleet_of(collected, executor, validator, notices, environ, pipeline, trust, warn)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from portbook.audit.journal import Journal
 from portbook.clock import Clock
-from portbook.stores.errors import StoreError
+from portbook.stores.store_errors import StoreError
 
 if TYPE_CHECKING:
     from portbook.audit.checkpoint_maker import CheckpointMaker

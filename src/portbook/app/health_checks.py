@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from portbook.clock import Clock
 
 if TYPE_CHECKING:
-    from portbook.app.shipping import ShippingTask
+    from portbook.audit.shipping.shipping_task import ShippingTask
     from portbook.executors.http import HttpExecutor
     from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet

@@ -18,7 +18,7 @@ from portbook.pins.on_change import Reaction
 from portbook.pins.pin_lock import PinLock, approve_definitions
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.pins.standing import PinVerdict, PinVerdicts, judge
-from portbook.stores.upstreams import ObservationStore
+from portbook.stores.upstream_status_and_offers import ObservationStore
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.trust import pinned_part

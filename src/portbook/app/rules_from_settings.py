@@ -153,7 +153,7 @@ def _passwords_in(*urls: str | None) -> list[str]:
     """Return the passwords that addresses of the store hold."""
     try:
         # Late: few stores have an address. As libpq reads it, which is not how URLs are read elsewhere.
-        from portbook.stores.postgres.database_errors import passwords_in
+        from portbook.stores.postgres.address_and_errors import passwords_in
     except ImportError:
         return []  # nothing can connect to it
     return [password for url in urls if url is not None for password in passwords_in(url)]

@@ -28,7 +28,7 @@ from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
-from portbook.stores.sessions import SessionStore
+from portbook.stores.stored_sessions import SessionStore
 from portbook.tools.catalog import Catalog
 from portbook.tools.toolset import Toolset
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.node_from_settings import SharedParts
     from portbook.app.server_reports import ServerReports
-    from portbook.app.shipping import ShippingTask
+    from portbook.audit.shipping.shipping_task import ShippingTask
     from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
     from portbook.upstreams.fleet import Fleet

@@ -10,8 +10,8 @@ from typing import Final
 
 from portbook.clock import Clock
 from portbook.model import JSONObject
-from portbook.stores.errors import StoreError
-from portbook.stores.upstreams import CONFIRMED_S, UpstreamStore
+from portbook.stores.store_errors import StoreError
+from portbook.stores.upstream_status_and_offers import CONFIRMED_S, UpstreamStore
 from portbook.upstreams.fleet import Fleet
 from portbook.upstreams.transport import NotSent
 

@@ -15,8 +15,8 @@ from portbook.model import Kind
 from portbook.pipeline import Pipeline
 from portbook.protocol.conformance import SchemaValidator
 from portbook.settings import Settings
-from portbook.stores.errors import StoreError
-from portbook.stores.upstreams import ObservationStore
+from portbook.stores.store_errors import StoreError
+from portbook.stores.upstream_status_and_offers import ObservationStore
 from portbook.tools.toolset import Changed
 from portbook.upstreams.fleet import Fleet
 from portbook.upstreams.listed_definitions import Offer

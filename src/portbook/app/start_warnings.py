@@ -12,7 +12,7 @@ from portbook.globs import is_pattern, matches
 from portbook.policy import Policy, Rule
 from portbook.policy.arguments import Reach, declared_names, reach
 from portbook.settings import Settings
-from portbook.stores.errors import StoreError
+from portbook.stores.store_errors import StoreError
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import ToolSpec

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from portbook.settings import Settings
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
@@ -37,7 +37,7 @@ def _database_of(settings: Settings, draw: Callable[[int], bytes]) -> StorePort:
     try:
         # Late: few need a database, and it is an extra.
         from portbook.access.lease import lease_terms
-        from portbook.stores.postgres.database_errors import problem_of_address
+        from portbook.stores.postgres.address_and_errors import problem_of_address
         from portbook.stores.postgres.postgres_store import PostgresStore
     except ImportError:
         raise settings.complain(

@@ -83,7 +83,7 @@ def usable_settings(
 def _require_usable_shipping(settings: Settings, environ: Mapping[str, str]) -> None:
     given = settings.ship, settings.ship_to, settings.ship_ca, settings.ship_authorization
     if any(each is not None for each in given):
-        from portbook.app.shipping import ship_target_of  # late: few ship their records
+        from portbook.app.shipping_from_settings import ship_target_of  # late: few ship their records
 
         ship_target_of(settings, environ)
 

@@ -28,7 +28,7 @@ from portbook.cli.adopt_json import decisions_data, survey_data
 from portbook.cli.adopt_report import sandbox_lines, table_lines, verdict_lines
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail, print_json, say, stop_with, verdict_or_none
+from portbook.cli.output_and_errors import claim_stdout, fail, print_json, say, stop_with, verdict_or_none
 from portbook.exports.client_table import CLIENTS, KnownClient
 from portbook.model import JSON, JSONObject
 from portbook.sandbox.supported_systems import problem_of_system

@@ -17,18 +17,26 @@ from typing import Any, Final, TextIO
 import click
 
 from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
+from portbook.access.callers import OPERATOR
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
 from portbook.app.store_from_settings import store_of
-from portbook.cli.command_group import CommandGroup
-from portbook.cli.decision_record import note_decision
+from portbook.app.usable_settings import signer_of
+from portbook.audit.checkpoint_maker import CheckpointMaker
+from portbook.audit.journal import Journal
+from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail, print_data, say, stop_with
-from portbook.clock import SystemClock
+from portbook.cli.output_and_errors import claim_stdout, fail, print_data, say, stop_with
+from portbook.clock import Clock, SystemClock
 from portbook.escaping import escaped
+from portbook.ids import RandomIds
+from portbook.model import Arrival, Call, CallerContext, Done
 from portbook.settings import Settings
+from portbook.stages.recorder import both_views
+from portbook.stages.state import Trail
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.errors import StoreError
+from portbook.stores.checkpoints import CheckpointStore
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["SHORTEST_ID", "ask_which", "command", "table_of_waiting"]
 
@@ -203,7 +211,7 @@ def _decide(
         except Undecidable as error:
             raise (_not_found() if error.state is None else fail(str(error))) from None
     try:
-        note_decision(settings, ticket.id, decision)
+        _note_decision(settings, ticket.id, decision)
     except OSError as error:  # the decision is stored; only the log lacks it
         say(
             f"warning: the decision is stored, but could not be written to the log: {error.strerror or error}"
@@ -293,3 +301,51 @@ def _print(data: dict[str, Any], words: list[str], out: TextIO, *, is_json: bool
     print_data(data, words, out, is_json=is_json, is_ascii=True)
     if not words and out.isatty() and not is_json:
         say("there are no approvals")
+
+
+# The record of an operator's decision on the command line.
+
+
+_METHOD = "approvals.decide"
+
+
+def _note_decision(settings: Settings, approval_id: str, decision: str) -> None:
+    """Write the decision on an approval to the log, as the HTTP door does.
+
+    Raises `OSError` where the log cannot be written.
+    """
+    clock, ids = SystemClock(), RandomIds().name(b"")
+    call = Call(Arrival("cli", "approvals"), _METHOD, None, {}, 0, CallerContext(), None, b"")
+    trail = Trail(OPERATOR, approval=approval_id, operator_said=decision)
+    done, ts = Done(b"null"), clock.now()
+    journal = Journal(settings.log_dir, started=ts, run=ids[0][:8].decode(), keep=settings.keep_runs)
+    try:
+        journal.collect()
+        journal.write(*both_views(call, done, ids, trail, ts.encode(), 0, deterministic=False))
+        if settings.checkpoint_s:
+            _cover(journal, settings, clock)
+    finally:
+        journal.close()
+
+
+def _cover(journal: Journal, settings: Settings, clock: Clock) -> None:
+    """Cover the record by a checkpoint.
+
+    Raises `OSError` where that cannot be stored.
+    """
+    store = store_of(settings)
+    try:
+        maker = CheckpointMaker(
+            journal,
+            CheckpointStore(store),
+            settings.log_dir,
+            clock,
+            lambda: signer_of(settings),
+            settings.checkpoint_s,
+        )
+        maker.collect()
+        covered = maker.cover(is_last=True)
+        if covered is not None:
+            maker.settle(covered)
+    finally:
+        store.close()

@@ -15,7 +15,7 @@ from portbook.cli import (
     audit_verify,
     audit_verify_proof,
 )
-from portbook.cli.command_group import CommandGroup
+from portbook.cli.main import CommandGroup
 
 __all__ = ["command"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
-from portbook.app.key_files import load_audit_key, make_audit_key
-from portbook.audit.keyed_digests import BadAuditKey
+from portbook.app.key_files import load_audit_key
+from portbook.audit.keyed_digests import KEY_BYTES, AuditKey, BadAuditKey
 from portbook.cli.options import json_option
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with
 
 __all__ = ["verb"]
 
@@ -27,9 +28,21 @@ def verb(path: Path, *, is_json: bool) -> None:
     out = claim_stdout()
     is_new = not path.exists()
     try:
-        key = make_audit_key(path) if is_new else load_audit_key(path)
+        key = _make_audit_key(path) if is_new else load_audit_key(path)
     except (OSError, BadAuditKey) as error:
         raise stop_with(error) from None
     if is_new:
         say(f"wrote {path}, which is secret")
     print_data({"key_id": key.key_id}, [key.key_id], out, is_json=is_json)
+
+
+def _make_audit_key(path: Path) -> AuditKey:
+    """Write a new key to a file that only its owner can read, and return it.
+
+    Raises `OSError` where there is such a file, or it cannot be written.
+    """
+    key = AuditKey(os.urandom(KEY_BYTES))
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(key.to_text())
+    return key

@@ -15,7 +15,7 @@ from portbook.audit.keyed_digests import AuditKey, BadAuditKey, KeyedPart
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
 from portbook.cli.audit_options import audit_options, opened_log
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.terminal import claim_stdout, fail, print_data, stop_with
+from portbook.cli.output_and_errors import claim_stdout, fail, print_data, stop_with
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 

@@ -12,7 +12,7 @@ from portbook.audit.inclusion_proof import BadProof, InclusionProof, covering, p
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_reader import Located, lines_of, stream_folder
 from portbook.cli.audit_options import audit_options, checkpoints_of, opened_log
-from portbook.cli.terminal import claim_stdout, fail, print_json
+from portbook.cli.output_and_errors import claim_stdout, fail, print_json
 from portbook.escaping import escaped
 from portbook.settings import Settings
 

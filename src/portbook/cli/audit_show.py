@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from portbook.audit.call_records import basis_of, call_data, outcome_of, records_of_call, request_id_of
-from portbook.cli.audit_formats import in_lines
 from portbook.cli.audit_options import audit_options, opened_log
-from portbook.cli.terminal import claim_stdout, fail, print_data
+from portbook.cli.audit_record_in_words import in_lines
+from portbook.cli.output_and_errors import claim_stdout, fail, print_data
 from portbook.escaping import escaped
 
 __all__ = ["verb"]

@@ -11,9 +11,9 @@ import click
 
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_reader import Follower, files_in, lines_from_end, record_of, stream_folder
-from portbook.cli.audit_formats import in_a_line
 from portbook.cli.audit_options import audit_options, opened_log
-from portbook.cli.terminal import claim_stdout, print_data
+from portbook.cli.audit_record_in_words import in_a_line
+from portbook.cli.output_and_errors import claim_stdout, print_data
 from portbook.model import JSONObject
 
 __all__ = ["verb"]

@@ -11,7 +11,7 @@ from portbook.audit.chain import Head
 from portbook.audit.chain_verification import ChainVerdict
 from portbook.audit.checkpoint_maker import log_name
 from portbook.audit.checkpoint_verification import CheckpointVerdict, verify_checkpoints
-from portbook.audit.verified_log import (
+from portbook.audit.verification_report import (
     CHAINED_STREAMS,
     CoveredLog,
     lost_calls,
@@ -19,7 +19,6 @@ from portbook.audit.verified_log import (
     verified_streams,
     written_files,
 )
-from portbook.cli.audit_formats import in_a_line
 from portbook.cli.audit_options import (
     audit_options,
     checkpoint_options,
@@ -28,8 +27,9 @@ from portbook.cli.audit_options import (
     opened_log,
     trusted_keys,
 )
+from portbook.cli.audit_record_in_words import in_a_line
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.terminal import claim_stdout, print_data
+from portbook.cli.output_and_errors import claim_stdout, print_data
 from portbook.escaping import escaped
 
 __all__ = ["verb"]

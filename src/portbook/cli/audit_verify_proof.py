@@ -8,10 +8,10 @@ from typing import TextIO
 import click
 
 from portbook.audit.inclusion_proof import BadProof, InclusionProof, check_proof
-from portbook.cli.audit_formats import in_a_line
 from portbook.cli.audit_options import checkpoint_options, marks_of, trusted_keys
+from portbook.cli.audit_record_in_words import in_a_line
 from portbook.cli.options import json_option
-from portbook.cli.terminal import claim_stdout, fail, print_data
+from portbook.cli.output_and_errors import claim_stdout, fail, print_data
 from portbook.escaping import escaped
 
 __all__ = ["verb"]

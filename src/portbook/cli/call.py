@@ -24,7 +24,7 @@ from portbook.cli.options import (
     settings_from,
     toolset_option,
 )
-from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, print_json, say, stop_with
 from portbook.errors import Ending, Reason, Refused
 from portbook.escaping import escaped_json
 from portbook.model import Arrival, Done, JSONObject, Outcome
@@ -36,7 +36,7 @@ from portbook.tools.tool_names import canonical_name, is_declarable
 from portbook.wire.violations import violations
 
 if TYPE_CHECKING:
-    from portbook.cli.terminal_client import TerminalClient
+    from portbook.cli.call_progress import TerminalClient
 
 __all__ = ["command"]
 
@@ -151,7 +151,7 @@ def _listener() -> TerminalClient | None:
     """Return the person who sees what the tool reports; None where standard error is no terminal."""
     if not sys.stderr.isatty():
         return None
-    from portbook.cli.terminal_client import TerminalClient  # late: only where there is a person
+    from portbook.cli.call_progress import TerminalClient  # late: only where there is a person
 
     return TerminalClient(sys.stderr)
 

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from portbook.cli.options import START_ERRORS, settings_from
-from portbook.cli.terminal import claim_stdout
+from portbook.cli.output_and_errors import claim_stdout
 
 __all__ = ["command", "tool_candidates"]
 
@@ -37,7 +37,7 @@ def command(shell: str) -> None:
 
 def tool_candidates(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of tools for a shell to complete; none where the settings cannot be used."""
-    from portbook.cli.dry_run import dry_run  # late: only where a shell asks
+    from portbook.cli.settings_without_server import dry_run  # late: only where a shell asks
 
     with contextlib.suppress(*START_ERRORS, OSError):
         dry = dry_run(settings_from(context.params.get("config")))

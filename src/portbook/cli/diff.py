@@ -25,10 +25,18 @@ from portbook.assets.named_schema_file import UnusableFile, lines_of, read_docum
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.assets.validate_file import MAX_BYTES, FileProblem, Report
 from portbook.canonical import json_bytes
-from portbook.cli.asset_reports import BREAK, FORMATS, REMOVED, UNDECIDED, UNUSABLE, shown, width_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail_with, say, stop_with, verdict_or_none
+from portbook.cli.output_and_errors import claim_stdout, fail_with, say, stop_with, verdict_or_none
+from portbook.cli.validate_and_diff_formats import (
+    BREAK,
+    FORMATS,
+    REMOVED,
+    UNDECIDED,
+    UNUSABLE,
+    shown,
+    width_of,
+)
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.wire.source_positions import Span, locate

@@ -13,8 +13,8 @@ import click
 
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import config_option, json_option, settings_from
+from portbook.cli.output_and_errors import claim_stdout, print_data, problems_of
 from portbook.cli.ready_file import blocked_by
-from portbook.cli.terminal import claim_stdout, print_data, problems_of
 from portbook.escaping import escaped
 from portbook.protocol.revisions import REVISIONS
 from portbook.sandbox.supported_systems import problem_of_system

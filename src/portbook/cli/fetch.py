@@ -20,13 +20,13 @@ from portbook.apis.openapi.document_files import MAX_DOCUMENT_BYTES, BadOpenAPI,
 from portbook.apis.openapi.document_operations import read_openapi
 from portbook.apis.table_reader import Table
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail, print_data, stop_with
+from portbook.cli.output_and_errors import claim_stdout, fail, print_data, stop_with
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_url, without_secrets
 from portbook.net.document_download import CannotDownload, download
 from portbook.settings import CONFIG_NAME, Settings
-from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME, write_atomically
+from portbook.stores.store_errors import BadLock
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

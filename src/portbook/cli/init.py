@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from portbook.cli.terminal import fail, say
+from portbook.cli.output_and_errors import fail, say
 from portbook.settings import CONFIG_NAME
 
 __all__ = ["STARTER", "command"]

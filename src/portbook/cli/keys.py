@@ -1,8 +1,9 @@
-"""`portbook keys`: create, list and revoke the keys of callers."""
+"""`portbook keys`: create, list and revoke the keys of callers; make the key that signs envelopes."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,15 +11,16 @@ from typing import TextIO
 
 import click
 
+from portbook.app.key_files import load_signing_key
 from portbook.app.store_from_settings import store_of
-from portbook.cli import signing_keys as signing
-from portbook.cli.command_group import CommandGroup
+from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail, print_json, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, fail, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
+from portbook.provenance.signing import BadKey, SigningKey
 from portbook.stores.caller_keys import BadKeyRequest, KeptKey, Keys
-from portbook.stores.errors import StoreError
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["command"]
 
@@ -26,9 +28,6 @@ __all__ = ["command"]
 @click.group("keys", cls=CommandGroup)
 def command() -> None:
     """Create, list and revoke the keys of callers; running servers apply changes at once."""
-
-
-command.add_command(signing.command)
 
 
 @command.command("create")
@@ -107,3 +106,36 @@ def _print(keys: list[KeptKey], out: TextIO, *, is_json: bool) -> None:
             click.echo(f"{key.id}  {name}  {fate}  {escaped(', '.join(key.tools))}", out)
     else:
         say("there are no keys")
+
+
+@command.command("signing")
+@click.argument("path", type=click.Path(path_type=Path, dir_okay=False), default="signing.pem")
+@json_option()
+def signing(path: Path, *, is_json: bool) -> None:
+    """Create a key that signs envelopes, or show its public key.
+
+    If PATH (default: signing.pem) does not exist, a new Ed25519 key is written to it, readable by you alone,
+    and its public key to PATH.pub, which verifies your envelopes. An existing key is never replaced.
+    """
+    out = claim_stdout()
+    is_new = not path.exists()
+    try:
+        key = _make_signing_key(path) if is_new else load_signing_key(path)
+    except (OSError, BadKey) as error:
+        raise stop_with(error) from None
+    if is_new:
+        say(f"wrote {path}, which is secret, and {path}.pub, which is public")
+    public = key.public.to_pem()
+    if is_json or not out.isatty():
+        print_json({"key_id": key.key_id, "public_key": public}, out)
+    else:
+        click.echo(f"{key.key_id}\n{public}", out, nl=False)
+
+
+def _make_signing_key(path: Path) -> SigningKey:
+    key = SigningKey.generate()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(key.to_pem())
+    Path(f"{path}.pub").write_text(key.public.to_pem(), "ascii")
+    return key

@@ -11,12 +11,27 @@ from typing import Final
 
 import click
 
-from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.late_tls import import_asyncio
+from portbook.text.did_you_mean import did_you_mean
 from portbook.version import __version__
 
-__all__ = ["cli", "main", "run"]
+__all__ = ["CommandGroup", "cli", "main", "run"]
+
+
+class CommandGroup(click.Group):
+    """A group that suggests a verb where there is none of that name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb that the first argument names; a usage error has the nearest one."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-"):
+            hint = did_you_mean(name, known, f"`{ctx.command_path} --help` lists the commands")
+            raise click.UsageError(f"there is no command {name[:80]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
 
 # In the order in which a new user needs them.
 _VERBS: Final = {
@@ -98,7 +113,7 @@ def run(command: click.Command, name: str) -> None:
         # Not standalone: click would say "Aborted!" after Ctrl-C, and exit with 1 as after a failure.
         code = command.main(prog_name=name, standalone_mode=False)
     except click.ClickException as error:
-        from portbook.cli.terminal import tell_usage_error  # late: only where there is an error
+        from portbook.cli.output_and_errors import tell_usage_error  # late: only where there is an error
 
         tell_usage_error(error)
         sys.exit(error.exit_code)

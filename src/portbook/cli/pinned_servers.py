@@ -10,23 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from portbook.app.asked_servers import ask_servers, declared_servers
-from portbook.app.pin_review import Offers, PinReview, last_offers
+from portbook.app.pin_review import Offers, PinReview
 from portbook.app.store_from_settings import store_of
 from portbook.cli.options import settings_from
-from portbook.cli.terminal import fail, say
+from portbook.cli.output_and_errors import fail, say
 from portbook.clock import SystemClock
-from portbook.model import JSONObject
 from portbook.pins.pin_lock import PinLock
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.settings import Settings
 from portbook.stores.store_port import StorePort
-from portbook.stores.upstreams import ObservationStore, UpstreamStore
+from portbook.stores.upstream_status_and_offers import ObservationStore
 from portbook.text.did_you_mean import did_you_mean
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.trust import pinned_part
 
-__all__ = ["PinnedServers", "open_servers"]
+__all__ = ["PinnedServers", "open_servers", "opened_store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +64,8 @@ class PinnedServers:
             self._remember([offer for offer in answers.values() if isinstance(offer, Offer)])
         return {alias: self._pinned(alias, offer) for alias, offer in answers.items()}
 
-    def recall(self) -> dict[str, ServerDefinitions | str]:
-        """Return what each running server said last that it offers; all others are asked now."""
-        with _stored(self.settings) as store:
-            running = {str(each["name"]) for each in _ready(store)}
-            wanted = {name: self.declared[name] for name in self.names if name in running}
-            seen = dict(last_offers(ObservationStore(store, SystemClock()), wanted))
-        seen |= dict.fromkeys((name for name in self.names if name not in seen), "it is not running")
-        unknown = [name for name, offer in seen.items() if isinstance(offer, str)]
-        return {**seen, **(self.ask(*unknown) if unknown else {})}
-
     def _remember(self, offers: Iterable[Offer]) -> None:
-        with _stored(self.settings) as store:
+        with opened_store(self.settings) as store:
             observations = ObservationStore(store, SystemClock())
             for offer in offers:
                 observations.remember(offer.server, offer.as_data()).result()
@@ -86,17 +75,13 @@ class PinnedServers:
 
 
 @contextmanager
-def _stored(settings: Settings) -> Generator[StorePort]:
+def opened_store(settings: Settings) -> Generator[StorePort]:
+    """Yield the store that the settings name, and close it."""
     store = store_of(settings)
     try:
         yield store
     finally:
         store.close()
-
-
-def _ready(store: StorePort) -> list[JSONObject]:
-    """Return the servers that a running process has a connection to."""
-    return [each for each in UpstreamStore(store, SystemClock()).statuses() if each["state"] == "ready"]
 
 
 def open_servers(config: Path | None, names: tuple[str, ...]) -> PinnedServers:

@@ -12,11 +12,11 @@ from portbook.access.callers import ANONYMOUS
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_reader import records_in, stream_folder
 from portbook.canonical import NotJSON
-from portbook.cli.command_group import CommandGroup
-from portbook.cli.dry_run import DryRun, dry_run
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolset_option
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with
+from portbook.cli.settings_without_server import DryRun, dry_run
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.policy import Action, Policy

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from portbook.app.running_app import App
 from portbook.cli.options import START_ERRORS
-from portbook.cli.terminal import problems_of, say
+from portbook.cli.output_and_errors import problems_of, say
 from portbook.settings import CONFIG_NAME, BadSettings, Settings
 
 __all__ = ["reload_rules"]

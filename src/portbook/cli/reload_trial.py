@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.terminal import say
+from portbook.cli.output_and_errors import say
 
 __all__ = ["TRIAL", "SlowReload", "ending_of", "is_trial", "load_failure", "try_to_load"]
 

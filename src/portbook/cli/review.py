@@ -12,20 +12,30 @@ from typing import Any, Final, TextIO
 
 import click
 
-from portbook.app.pin_review import Offers, WithheldServer
-from portbook.cli.asset_reports import width_of
+from portbook.app.pin_review import Offers, WithheldServer, last_offers
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
-from portbook.cli.pin_report import finding_lines, instance_lines, report_data, report_words, title_of
-from portbook.cli.pinned_servers import PinnedServers, open_servers
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with, verdict_or_none
+from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with, verdict_or_none
+from portbook.cli.pin_and_review_report import (
+    finding_lines,
+    instance_lines,
+    report_data,
+    report_words,
+    title_of,
+)
+from portbook.cli.pinned_servers import PinnedServers, open_servers, opened_store
+from portbook.cli.validate_and_diff_formats import width_of
+from portbook.clock import SystemClock
 from portbook.escaping import escaped, escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pin_lock import approve_definitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict
-from portbook.stores.errors import StoreError
+from portbook.stores.store_errors import StoreError
+from portbook.stores.store_port import StorePort
+from portbook.stores.upstream_status_and_offers import ObservationStore, UpstreamStore
 
 __all__ = ["command", "side_by_side"]
 
@@ -100,7 +110,7 @@ def command(names: tuple[str, ...], *, force: bool, is_json: bool, config: Path 
     with verdict_or_none(out):
         try:
             servers = open_servers(config, names)
-            offers = servers.recall()
+            offers = _recall(servers)
             problems = {alias: offer for alias, offer in offers.items() if isinstance(offer, str)}
             waiting = _waiting(servers, offers)
             if is_json or not (out.isatty() and sys.stdin.isatty()):
@@ -115,6 +125,22 @@ def command(names: tuple[str, ...], *, force: bool, is_json: bool, config: Path 
         for alias, problem in problems.items():
             say(f"warning: mcp.{alias} could not be asked: {problem}")
         raise click.exceptions.Exit(ExitCode.FAILURE if waiting or problems else ExitCode.SUCCESS)
+
+
+def _recall(servers: PinnedServers) -> dict[str, ServerDefinitions | str]:
+    """Return what each running server said last that it offers; all others are asked now."""
+    with opened_store(servers.settings) as store:
+        running = {str(each["name"]) for each in _ready(store)}
+        wanted = {name: servers.declared[name] for name in servers.names if name in running}
+        seen = dict(last_offers(ObservationStore(store, SystemClock()), wanted))
+    seen |= dict.fromkeys((name for name in servers.names if name not in seen), "it is not running")
+    unknown = [name for name, offer in seen.items() if isinstance(offer, str)]
+    return {**seen, **(servers.ask(*unknown) if unknown else {})}
+
+
+def _ready(store: StorePort) -> list[JSONObject]:
+    """Return the servers that a running process has a connection to."""
+    return [each for each in UpstreamStore(store, SystemClock()).statuses() if each["state"] == "ready"]
 
 
 def _waiting(servers: PinnedServers, offers: Offers) -> list[WithheldServer]:

@@ -8,9 +8,9 @@ import click
 
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
-from portbook.cli.scan_report import SCAN_FORMATS, scan_summary
+from portbook.cli.output_and_errors import claim_stdout, say, stop_with, verdict_or_none
+from portbook.cli.scan_formats import SCAN_FORMATS, scan_summary
 from portbook.cli.scanned_source import ScannedServer, scan_file, scan_servers
-from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
 from portbook.scan.finding import Tier
 
 __all__ = ["command"]

@@ -10,10 +10,10 @@ from typing import Any, cast
 import click
 
 from portbook.app.assemble import official_schemas
-from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with
 from portbook.escaping import escaped_lines
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import without_secrets

@@ -19,10 +19,10 @@ from portbook.app.assemble import assemble
 from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
+from portbook.cli.output_and_errors import say, stop_with
 from portbook.cli.served_lists import served_counts
 from portbook.cli.stderr_queue import drain_output, occupy_standard_error, queued_output
 from portbook.cli.stop_signals import Door, leave, stop_on_signals
-from portbook.cli.terminal import say, stop_with
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
@@ -323,8 +323,8 @@ def _supervise_workers(settings: Settings, *, with_stdio: bool, is_reloading: bo
 
     Raises `BadSettings` where they cannot serve together, `OSError` where they cannot listen.
     """
-    from portbook.cli.supervised_serving import serve_with_workers  # late: most servers are one process
     from portbook.cli.worker_count import usable_worker_count
+    from portbook.cli.worker_supervisor import serve_with_workers  # late: most servers are one process
 
     count = usable_worker_count(settings, with_stdio=with_stdio, is_reloading=is_reloading)
     if count > 1:
@@ -380,8 +380,8 @@ def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, serve
             leave_when_superseded,  # late, here and below: seldom needed
             tell_ready,
         )
+        from portbook.cli.reload_watched_files import watched_files
         from portbook.cli.served_lists import served_lists
-        from portbook.cli.watched_files import watched_files
 
         leave_when_superseded(app, servers)
         at = None if settings.socket is None else str(settings.socket)

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.output_and_errors import say
 from portbook.cli.served_lists import LISTED
 from portbook.cli.stderr_queue import drain_output
-from portbook.cli.terminal import say
 from portbook.tools.toolset import Changed
 
 __all__ = ["Door", "ReplacedDoor", "leave", "stop_on_signals"]

@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 
 from portbook.app.store_from_settings import store_of
-from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail_with, print_data, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, fail_with, print_data, say, stop_with
 from portbook.clock import SystemClock
-from portbook.stores.errors import StoreError
+from portbook.stores.status_check_copy_restore import problems_of_store, restore_store, store_status
+from portbook.stores.store_errors import StoreError
 from portbook.stores.store_port import StorePort
-from portbook.stores.store_upkeep import problems_of_store, restore_store, store_status
 
 __all__ = ["command"]
 
@@ -85,8 +85,8 @@ def copy(source: Path, *, is_json: bool, config: Path | None) -> None:
 
     Approvals and keys stay valid there. What was open in SOURCE expires in the file. Stop the servers first.
     """
-    from portbook.stores.sqlite import Store
-    from portbook.stores.store_upkeep import copy_store
+    from portbook.stores.sqlite_store import Store
+    from portbook.stores.status_check_copy_restore import copy_store
 
     out = claim_stdout()
     with _store(config) as target:

@@ -11,14 +11,14 @@ import click
 
 from portbook.app.store_from_settings import store_of
 from portbook.app.tools_from_settings import collect_servers
-from portbook.cli.command_group import CommandGroup
+from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, print_data, print_json, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, print_data, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.settings import Settings
-from portbook.stores.upstreams import UpstreamStore
+from portbook.stores.upstream_status_and_offers import UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
 from portbook.upstreams.mcp_table import DeclaredUpstream
 

@@ -23,10 +23,10 @@ from portbook.assets.named_schema_file import UnusableFile, lines_of, read_schem
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.schema_names_and_versions import schema_name, version_of
 from portbook.assets.validate_file import Checker, File, Report
-from portbook.cli.asset_reports import FORMATS, shown, summary, width_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail_with, say, stop_with, verdict_or_none
+from portbook.cli.output_and_errors import claim_stdout, fail_with, say, stop_with, verdict_or_none
+from portbook.cli.validate_and_diff_formats import FORMATS, shown, summary, width_of
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.settings import BadSettings, Settings
-from portbook.stores.connection_types import MEMORY
+from portbook.stores.connection_and_clock import MEMORY
 
 __all__ = ["usable_processors", "usable_worker_count"]
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.output_and_errors import say, speak_as
 from portbook.cli.stderr_queue import drain_output
-from portbook.cli.terminal import say, speak_as
 from portbook.doors.http.server.listeners_of_workers import ConnectionTally
 from portbook.model import JSONObject
 

@@ -11,18 +11,21 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.http_door import HttpDoor
+from portbook.cli.output_and_errors import say
 from portbook.cli.reload_trial import ending_of
-from portbook.cli.terminal import say
 from portbook.cli.worker_process import Command, WorkerProcess, WorkerState
 from portbook.doors.http.server.listeners_of_workers import ConnectionTally, create_tally
+from portbook.settings import Settings
 
-__all__ = ["RepeatedWarnings", "WorkerSupervisor"]
+__all__ = ["RepeatedWarnings", "WorkerSupervisor", "serve_with_workers"]
 
 # `RepeatedWarnings`: of a warning that every worker has, the operator reads one.
 
@@ -396,3 +399,29 @@ class WorkerSupervisor:
 def _listed(numbers: Sequence[int]) -> str:
     """Return numbers of workers, with the verb that follows them."""
     return f"{', '.join(map(str, numbers))} {'is' if len(numbers) == 1 else 'are'}"
+
+
+# `portbook serve --http` with several workers: what the process does that the operator started.
+
+
+def serve_with_workers(settings: Settings, count: int) -> int:
+    """Serve HTTP with `count` workers until a signal; return the exit code.
+
+    Raises `BadSettings` for settings that cannot be used, `OSError` where it cannot listen.
+    """
+    door = HttpDoor(settings)
+    try:
+        return WorkerSupervisor(
+            door.descriptor,
+            _command_of_this_process(),
+            count,
+            on_ready=lambda served: say(door.invitation(f"{served} with {count} workers")),
+            on_stop=door.close_listener,
+        ).run()
+    finally:
+        door.close()
+
+
+def _command_of_this_process() -> list[str]:
+    """Return the command that started this process, word for word: a worker is to be like it."""
+    return [sys.executable, *sys.orig_argv[1:]]

@@ -19,7 +19,7 @@ import click
 from portbook.app.key_files import load_signing_key
 from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.exit_codes import ExitCode, exit_code_of_program
-from portbook.cli.terminal import claim_stdout, stop_with
+from portbook.cli.output_and_errors import claim_stdout, stop_with
 from portbook.clock import SystemClock
 from portbook.envelope.enclose import enclose
 from portbook.envelope.problems import EXECUTION_FAILED, Problem

@@ -17,8 +17,8 @@ from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.node import CHANGE, NOTICE, Node
 from portbook.mcp.running_request import Key
 from portbook.model import JSON, JSONObject, Kind
-from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
+from portbook.stores.store_errors import StoreError
 from portbook.tools.toolset import Changed
 from portbook.wire.parsing import MAX_ID_BYTES, parse
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import AllowedKey
 from portbook.policy.limits import LIMIT_NAMES, Limits
-from portbook.settings.bad_settings import BadSettings, ProblemList
+from portbook.settings.all_problems_at_once import BadSettings, ProblemList
 from portbook.settings.declared_settings import SETTINGS, CertificateFiles, Setting
 from portbook.settings.setting_value import value_from_text, value_of
 from portbook.text.did_you_mean import did_you_mean

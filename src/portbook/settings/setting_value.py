@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from portbook.settings.all_problems_at_once import BadSettings
 from portbook.settings.allowed_keys import read_allowed_keys
-from portbook.settings.bad_settings import BadSettings
 from portbook.settings.declared_settings import CertificateFiles, Setting
 from portbook.text.did_you_mean import did_you_mean
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from portbook.settings.bad_settings import BadSettings
+from portbook.settings.all_problems_at_once import BadSettings
 from portbook.settings.toml_positions import Path, TomlPositions
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple

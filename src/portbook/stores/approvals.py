@@ -29,9 +29,9 @@ from portbook.access.approval_ticket import (
 )
 from portbook.clock import Clock, later, until
 from portbook.errors import Reason, Refused
-from portbook.stores import approval_rows as rows
-from portbook.stores.connection_types import Connection, database_timestamp
-from portbook.stores.errors import StoreError, UnknownOutcome
+from portbook.stores import approval_sql as rows
+from portbook.stores.connection_and_clock import Connection, database_timestamp
+from portbook.stores.store_errors import StoreError, UnknownOutcome
 from portbook.stores.wait_for_change import POLL_S, StoreWatch
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from portbook.access.callers import AllowedKey, digest_of_key, problem_of_caller_name
 from portbook.clock import Clock
 from portbook.globs import problem_of
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_and_clock import Connection
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:

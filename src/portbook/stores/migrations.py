@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from portbook.stores.connection_types import FileConnection
-from portbook.stores.errors import StoreError
+from portbook.stores.connection_and_clock import FileConnection
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["HMAC_KEY_BYTES", "STEPS", "TABLES_VERSION", "is_usable", "migrate", "newer", "version_of_tables"]
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_and_clock import Connection
 
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from portbook.access.rates import Drawn, SecondsToWait, block_size, draw
-from portbook.stores.connection_types import Connection, database_time
+from portbook.stores.connection_and_clock import Connection, database_time
 from portbook.stores.store_port import StorePort
 
 __all__ = ["SharedRates", "TokenBlocks"]

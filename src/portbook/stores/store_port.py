@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_and_clock import Connection
 
 __all__ = ["RunOwner", "StorePort", "Version"]
 

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
 from portbook.clock import Clock, later
-from portbook.stores.connection_types import Connection
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.mailbox import DraftMail, put_mail
 from portbook.stores.pruned_rows import prune_all
 from portbook.text.named_tuple import NamedTuple

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from portbook.access.approval_ticket import Undecidable
     from portbook.settings import BadSettings
     from portbook.testing.async_client import AsyncTestClient
-    from portbook.testing.base_client import Approval, Decided
     from portbook.testing.call_result import CallResult, LogMessage, NoResult, Progress, Violation
-    from portbook.testing.client import TestClient
+    from portbook.testing.client import Approval, Decided, TestClient
     from portbook.testing.fixed_time import FixedClock
-    from portbook.testing.inquiries import Answers, Inquiry
+    from portbook.testing.inquiries_and_answers import Answers, Inquiry
     from portbook.testing.upstream import ApiRequest, ApiResponse, Upstream
 
 __all__ = [
@@ -48,9 +47,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Answers", "Inquiry"), "portbook.testing.inquiries"),
+    **dict.fromkeys(("Answers", "Inquiry"), "portbook.testing.inquiries_and_answers"),
     **dict.fromkeys(("ApiRequest", "ApiResponse", "Upstream"), "portbook.testing.upstream"),
-    **dict.fromkeys(("Approval", "Decided"), "portbook.testing.base_client"),
+    **dict.fromkeys(("Approval", "Decided"), "portbook.testing.client"),
     **dict.fromkeys(
         ("CallResult", "LogMessage", "NoResult", "Progress", "Violation"), "portbook.testing.call_result"
     ),

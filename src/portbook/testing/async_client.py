@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from portbook.testing.base_client import Approval, BaseTestClient, Decided
+from portbook.testing.boundary_of_test import require_asyncio
 from portbook.testing.call_result import CallResult
-from portbook.testing.world import require_asyncio
+from portbook.testing.client import Approval, BaseTestClient, Decided
 
 __all__ = ["AsyncTestClient"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from portbook.errors import REASONS, Reason
-from portbook.testing.inquiries import Inquiry
+from portbook.testing.inquiries_and_answers import Inquiry
 from portbook.testing.memory_log import Noted
 
 __all__ = ["CallResult", "LogMessage", "NoResult", "Progress", "Violation", "result_of"]

@@ -1,19 +1,278 @@
-"""`TestClient`: tools tested through the whole boundary, for plain tests."""
+"""`TestClient`: tools tested through the whole boundary, for plain tests; what both clients have alike."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
 import warnings
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
-from portbook.testing.base_client import Approval, BaseTestClient, Decided
-from portbook.testing.call_result import CallResult
-from portbook.testing.world import World
+from portbook.access.approval_ticket import State, Ticket
+from portbook.canonical import json_bytes
+from portbook.mcp.results import value_of
+from portbook.testing.boundary_of_test import World, make_world
+from portbook.testing.call_result import CallResult, result_of
+from portbook.testing.fixed_time import FixedClock
+from portbook.testing.inquiries_and_answers import Answers
+from portbook.testing.mcp_requests import Replied, Speaker, Voice
+from portbook.testing.settings_of_test import NamedCallers, Source, key_of
+from portbook.testing.upstream import Upstream
 
-__all__ = ["TestClient"]
+__all__ = ["Approval", "BaseTestClient", "Decided", "TestClient"]
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A call that needs approval, and its state."""
+
+    id: str
+    """Its `approval_id`."""
+    state: str
+    """`pending`, `approved`, `denied`, `running`, `done`, `failed` or `expired`."""
+    tool: str
+    """The tool that is called."""
+    arguments: Any
+    """The arguments, without secrets: as the operator sees them."""
+    caller: str
+    """Who calls."""
+    rule: str
+    """The rule that wants it approved."""
+    expires_at: str
+    """When it expires, by the client's clock."""
+    reason: str | None
+    """Why the operator decided so."""
+
+
+Decided: TypeAlias = CallResult | Approval | str | None
+"""An approval to decide: the result of the call that needs it, the `Approval`, its id, or the name of a tool
+with one pending approval. None is the only pending approval."""
+
+
+class BaseTestClient:
+    """What both test clients have alike."""
+
+    __test__ = False  # pytest would collect what a test module imports under such a name
+
+    def __init__(
+        self,
+        *toolsets: Source,
+        config: str | PathLike[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        policy: Mapping[str, Any] | None = None,
+        callers: NamedCallers = (),
+        answers: Answers | None = None,
+        upstream: Upstream | None = None,
+        environ: Mapping[str, str] | None = None,
+        revision: str = "2026-07-28",
+    ) -> None:
+        voice = Voice(revision, answers=answers)  # first: nothing is open yet that a mistake would leave so
+        self._world = make_world(
+            toolsets,
+            config=config,
+            settings=settings,
+            policy=policy,
+            callers=callers,
+            upstream=upstream,
+            environ=environ,
+        )
+        self._speaker = Speaker(self._world, voice)
+        self._watch_over()
+
+    def _watch_over(self) -> None:
+        """Prepare for being forgotten; a client of the test's own event loop has nothing to leave open."""
+
+    # -- whose calls, and how
+
+    def as_caller(self, name: str) -> Self:
+        """Return a client that calls as `name`, with that caller's key; all else is shared.
+
+        Callers are those of `callers` and of the settings' `[[keys.allow]]`, with their tool patterns.
+
+        Raises `LookupError` for a caller that is not among them.
+        """
+        if name not in self._world.callers:
+            known = ", ".join(self._world.callers) or "none"
+            raise LookupError(f"there is no caller {name!r} in callers= or the settings; known: {known}")
+        return self.with_key(key_of(name))
+
+    def with_key(self, key: str | None) -> Self:
+        """Return a client that calls with this `key`, right or wrong, or with none; all else is shared."""
+        return self._speaking(key=key)
+
+    def with_meta(self, meta: Mapping[str, Any]) -> Self:
+        """Return a client that sends `meta` in the `_meta` of each request; all else is shared.
+
+        `{"capture_provenance": True}` asks for an envelope, `{"portbook/session_id": "s-1"}` names a session.
+        """
+        return self._speaking(meta={**self._speaker.voice.meta, **meta})
+
+    def with_answers(self, answers: Answers | None) -> Self:
+        """Return a client with other `answers` to what tools ask; all else is shared.
+
+        Raises `TypeError` for what is neither a mapping nor a function.
+        """
+        return self._speaking(answers=answers)
+
+    def in_revision(self, revision: str) -> Self:
+        """Return a client that speaks another `revision` of MCP, such as `2025-11-25`; all else is shared.
+
+        Raises `LookupError` for one that there is not.
+        """
+        return self._speaking(revision=revision)
+
+    def _speaking(self, **changes: Any) -> Self:
+        other = copy.copy(self)
+        vars(other)["_speaker"] = Speaker(self._world, replace(self._speaker.voice, **changes))
+        return other
+
+    # -- what can be seen
+
+    @property
+    def clock(self) -> FixedClock:
+        """The clock of the boundary: it stands still until `clock.advance(seconds)`."""
+        return self._world.clock
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Every record so far, of all callers, in order."""
+        return [*self._world.log.records]
+
+    @property
+    def executions(self) -> list[dict[str, Any]]:
+        """The same records in the execution view, with the caller, the decision and the rule."""
+        return [*self._world.log.executions]
+
+    @property
+    def intents(self) -> list[dict[str, Any]]:
+        """The intents: the notes written before calls with effects ran."""
+        return [*self._world.log.intents]
+
+    @property
+    def record_bytes(self) -> bytes:
+        """Every record so far as JSON Lines: the same bytes in every run, to compare with a golden file."""
+        return b"".join(json_bytes(record) + b"\n" for record in self._world.log.records)
+
+    @property
+    def notifications(self) -> list[dict[str, Any]]:
+        """The notifications that the server sent to this client, progress and log messages among them."""
+        return [*self._speaker.notifications]
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings for the operator, since the start."""
+        return [*self._world.warnings]
+
+    # -- approvals
+
+    def approvals(self, state: str | None = None) -> list[Approval]:
+        """Return the approvals in one `state`, or in any, the oldest first.
+
+        Raises `ValueError` for a state that there is not.
+        """
+        if state is not None and state not in tuple(State):
+            raise ValueError(f"no approval is ever {state!r}; the states are {', '.join(State)}")
+        found = self._world.app.approvals.tickets(None if state is None else State(state), limit=None)
+        return [_approval(ticket) for ticket in reversed(found)]
+
+    @property
+    def pending(self) -> list[Approval]:
+        """The approvals without a decision, the oldest first."""
+        return self.approvals("pending")
+
+    def _id_of(self, decided: Decided) -> str:
+        """Return the id of the approval that is meant.
+
+        Raises `LookupError` where that is none, or more than one.
+        """
+        if isinstance(decided, Approval):
+            return decided.id
+        if isinstance(decided, CallResult):
+            if decided.approval_id is None:
+                raise LookupError(f"{decided!r} has no approval to decide on")
+            return decided.approval_id
+        pending = self.pending
+        tool = None if decided is None else self._world.app.catalog.canonical_name(decided)
+        meant = [each.id for each in pending if decided in (None, each.id, each.tool) or each.tool == tool]
+        if len(meant) == 1:
+            return meant[0]
+        if decided is not None and self._world.app.approvals.ticket(decided) is not None:
+            return decided
+        waiting = ", ".join(f"{each.tool} ({each.id})" for each in pending) or "none"
+        of = "" if decided is None else f" of {decided!r}"
+        number = "more than one approval" if meant else "no approval"
+        raise LookupError(f"{number}{of} is pending; pending: {waiting}")
+
+    async def _decide(self, decided: Decided, decision: str, reason: str | None) -> Approval:
+        return _approval(await self._world.decide(self._id_of(decided), decision, reason))
+
+    # -- requests
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any]) -> CallResult:
+        replied = await self._speaker.request("tools/call", {"name": tool, "arguments": dict(arguments)})
+        catalog = self._world.app.catalog
+        found = catalog.find(catalog.canonical_name(tool) or tool)
+        result = replied.answer.get("result")
+        value = None
+        if found is not None and result is not None and not result.get("isError"):
+            value = value_of(found, result, self._speaker.revision)
+        return _result(tool, replied, value)
+
+    async def _read(self, uri: str) -> CallResult:
+        replied = await self._speaker.request("resources/read", {"uri": uri})
+        return _result(uri, replied, replied.answer.get("result", {}).get("contents"))
+
+    async def _prompt(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
+        params = {"name": name, "arguments": dict(arguments)}
+        replied = await self._speaker.request("prompts/get", params)
+        return _result(name, replied, replied.answer.get("result", {}).get("messages"))
+
+    async def _request(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        return (await self._speaker.request(method, params or {})).answer
+
+    async def _tools(self) -> dict[str, dict[str, Any]]:
+        return await self._listed("tools/list", "tools", "name")
+
+    async def _resources(self) -> dict[str, dict[str, Any]]:
+        found = await self._listed("resources/list", "resources", "uri")
+        return found | await self._listed("resources/templates/list", "resourceTemplates", "uriTemplate")
+
+    async def _prompts(self) -> dict[str, dict[str, Any]]:
+        return await self._listed("prompts/list", "prompts", "name")
+
+    async def _listed(self, method: str, member: str, name: str) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        params: dict[str, Any] = {}
+        while True:
+            replied = await self._speaker.request(method, params)
+            _result(method, replied, None).raise_for_refusal()
+            page = cast("dict[str, Any]", replied.answer["result"])
+            found |= {each[name]: each for each in cast("Sequence[dict[str, Any]]", page[member])}
+            if "nextCursor" not in page:
+                return found
+            params = {"cursor": page["nextCursor"]}
+
+
+def _result(name: str, replied: Replied, value: Any) -> CallResult:
+    return result_of(name, replied.answer, replied.noted, replied.asked, value)
+
+
+def _approval(ticket: Ticket) -> Approval:
+    return Approval(
+        ticket.id,
+        ticket.state.value,
+        ticket.tool,
+        ticket.shown,
+        ticket.caller,
+        ticket.rule,
+        ticket.expires_at,
+        ticket.reason,
+    )
+
 
 _T = TypeVar("_T")
 

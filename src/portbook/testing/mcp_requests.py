@@ -16,7 +16,8 @@ from portbook.model import Answer, JSONObject
 from portbook.protocol.revisions import REVISIONS, Revision
 from portbook.protocol.session import Session
 from portbook.stages.state import CallState
-from portbook.testing.inquiries import (
+from portbook.testing.boundary_of_test import World
+from portbook.testing.inquiries_and_answers import (
     Answers,
     Inquiry,
     capabilities_of,
@@ -27,7 +28,6 @@ from portbook.testing.inquiries import (
 )
 from portbook.testing.json_encoder import json_of
 from portbook.testing.memory_log import Noted, noting
-from portbook.testing.world import World
 from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["Replied", "Speaker", "Voice"]

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from portbook.audit.shipping.database_receiver import DatabaseReceiver
+from portbook.audit.shipping.database_receiver import AuditRecords, DatabaseReceiver
 from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
-from portbook.stores.audit_records import AuditRecords
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 
 
 def a_record(seq: int, digest: str = "ab") -> ShippedRecord:

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from portbook.stores.errors import StoreError
 from portbook.stores.migrations import STEPS, TABLES_VERSION
 from portbook.stores.postgres import database_tables
 from portbook.stores.postgres.bounded_connection import BoundedConnection
 from portbook.stores.postgres.database_tables import migrate_database, version_of_database
 from portbook.stores.postgres.postgres_store import PostgresStore
+from portbook.stores.store_errors import StoreError
 
 
 def test_of_processes_that_start_together_one_makes_the_tables(postgres_schema: str) -> None:

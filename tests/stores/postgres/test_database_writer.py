@@ -12,11 +12,11 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError, UnknownOutcome
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.postgres import database_writer as module
 from portbook.stores.postgres.bounded_connection import BoundedConnection
 from portbook.stores.postgres.postgres_store import PostgresStore
+from portbook.stores.store_errors import StoreError, UnknownOutcome
 from support.postgres_server import own_server
 
 

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 from portbook.access.lease import LeaseTerms
-from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError
+from portbook.stores.connection_and_clock import Connection
 from portbook.stores.postgres.postgres_store import PostgresStore
-from portbook.stores.sessions import KeptSession, SessionStore
-from portbook.stores.upstreams import Observation, ObservationStore, UpstreamStore
+from portbook.stores.store_errors import StoreError
+from portbook.stores.stored_sessions import KeptSession, SessionStore
+from portbook.stores.upstream_status_and_offers import Observation, ObservationStore, UpstreamStore
 from support.approval_world import FixedClock
 
 

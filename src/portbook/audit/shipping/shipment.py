@@ -7,15 +7,12 @@ and its hash, so that the receiver can drop what it has, find what is missing, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from portbook.model import JSONObject
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["HELD_S", "CannotShip", "RecordReceiver", "ShippedRecord"]
-
-# The longest time that a receiver may take for a batch.
-HELD_S: Final = 10.0
+__all__ = ["CannotShip", "RecordReceiver", "ShippedRecord"]
 
 
 class ShippedRecord(NamedTuple):
@@ -40,7 +37,7 @@ class CannotShip(Exception):
 
 
 class RecordReceiver(Protocol):
-    """Takes records. A receiver that hangs is given up after `HELD_S`, by the one who sends."""
+    """Takes records. A receiver that hangs is given up by the one who sends."""
 
     async def send(self, records: Sequence[ShippedRecord]) -> int:
         """Send records, in order; return how many of them the receiver refused for good.

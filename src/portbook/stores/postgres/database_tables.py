@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from portbook.stores.errors import StoreError
 from portbook.stores.migrations import HMAC_KEY_BYTES, STEPS, TABLES_VERSION, is_usable, newer
 from portbook.stores.postgres.bounded_connection import BoundedConnection
+from portbook.stores.store_errors import StoreError
 
 __all__ = ["key_of_database", "migrate_database", "version_of_database"]
 

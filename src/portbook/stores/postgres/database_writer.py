@@ -16,16 +16,16 @@ from typing import Final, TypeVar
 import psycopg
 from psycopg import errors
 
-from portbook.stores.connection_types import Connection
-from portbook.stores.errors import StoreError, UnknownOutcome
-from portbook.stores.postgres.bounded_connection import BoundedConnection
-from portbook.stores.postgres.commit_proof import CommitProof
-from portbook.stores.postgres.database_errors import (
+from portbook.stores.connection_and_clock import Connection
+from portbook.stores.postgres.address_and_errors import (
     database_problem,
     is_certainly_undone,
     is_connection_lost,
 )
-from portbook.stores.writer import JobEnding, WriteJob, WriteQueue
+from portbook.stores.postgres.bounded_connection import BoundedConnection
+from portbook.stores.postgres.commit_proof import CommitProof
+from portbook.stores.sqlite_writer import JobEnding, WriteJob, WriteQueue
+from portbook.stores.store_errors import StoreError, UnknownOutcome
 
 __all__ = ["CHANNEL", "DatabaseWriter"]
 

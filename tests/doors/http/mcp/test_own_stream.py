@@ -17,7 +17,7 @@ from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
 from portbook.mcp.node import CHANGE, NOTICE, Node, NodeLease
 from portbook.stores.mailbox import DraftMail, Mailbox
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite_store import Store
 from portbook.stores.stream_rows import StreamRows
 from support.mcp_http_client import run
 

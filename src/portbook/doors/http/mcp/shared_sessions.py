@@ -17,9 +17,9 @@ from portbook.mcp.node import Node
 from portbook.mcp.relay_between_nodes import ANSWER, CANCEL, SessionRelay
 from portbook.mcp.running_request import Key
 from portbook.model import JSONObject
-from portbook.stores.errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
-from portbook.stores.sessions import digest_of
+from portbook.stores.store_errors import StoreError
+from portbook.stores.stored_sessions import digest_of
 from portbook.stores.stream_rows import OWN_STREAM, StreamRows
 from portbook.wire.parsing import parse
 

@@ -105,7 +105,7 @@ def _approve(served: App, alias: str, chosen: list[JSONObject], *, is_forced: bo
 def _review_of(served: App) -> PinReview:
     """Return what the servers were last seen to offer beside what is approved."""
     from portbook.app.pin_review import PinReview, last_offers  # late: only where somebody reviews
-    from portbook.stores.upstreams import ObservationStore
+    from portbook.stores.upstream_status_and_offers import ObservationStore
 
     fleet, settings = served.servers, served.rules.settings
     declared = {} if fleet is None else fleet.declared()

@@ -73,7 +73,7 @@ def explain_call(served: App) -> Route:
 
     async def perform(body: JSONObject, _segment: str) -> JSON:
         # Late: only where somebody asks.
-        from portbook.app.policy_trial import decide_call, doubt_about, explanation, placed_keys
+        from portbook.app.explained_decision import decide_call, doubt_about, explanation, placed_keys
 
         await served.boundary.settle()
         named = served.catalog.named(str(body["tool"]))
@@ -105,7 +105,7 @@ def replay_calls(served: App) -> Route:
 
     async def perform(body: JSONObject, _segment: str) -> JSON:
         # Late: only where somebody tries a policy.
-        from portbook.app.policy_trial import PolicyTrial
+        from portbook.app.replay_of_recorded_calls import PolicyTrial
         from portbook.settings import BadSettings
 
         settings = served.rules.settings

@@ -8,7 +8,7 @@ from typing import Any, Final
 from portbook.app.running_app import App
 from portbook.audit.checkpoint_maker import log_name
 from portbook.audit.checkpoint_verification import verify_checkpoints
-from portbook.audit.verified_log import (
+from portbook.audit.verification_report import (
     CoveredLog,
     lost_calls,
     proof_data,

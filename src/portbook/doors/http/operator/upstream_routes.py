@@ -67,7 +67,9 @@ def restart_upstream(served: App) -> Route:
     async def perform(_body: JSONObject, alias: str) -> JSON:
         if served.servers is None or alias not in served.servers:
             raise Refused(Reason.UPSTREAM_UNKNOWN)
-        from portbook.stores.upstreams import UpstreamStore  # late: only where there is a server
+        from portbook.stores.upstream_status_and_offers import (
+            UpstreamStore,  # late: only where there is a server
+        )
 
         await UpstreamStore(served.store, served.clock).ask_restart(alias)
         return {"restarting": alias}

@@ -1,0 +1,102 @@
+"""What a changed policy would have decided on recorded calls, within some seconds, the newest first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from portbook.app.rules_from_settings import policy_of
+from portbook.audit.journal import EXECUTION_STREAM
+from portbook.audit.log_reader import files_in, lines_from_end, record_of, stream_folder
+from portbook.model import JSON, JSONObject
+from portbook.policy import Policy
+from portbook.policy.replay import ReplayedCalls
+from portbook.settings import Settings
+from portbook.settings.loading import with_policy
+from portbook.settings.toml_file import parse_toml
+from portbook.tools.spec import ToolSpec
+
+__all__ = ["PolicyTrial"]
+
+# An operator waits for the answer; what is older than it reaches is not decided, and the answer says so.
+_LONGEST_S: Final = 10.0
+# The most changes in an answer, each with a tool and a caller.
+_MOST_CHANGES: Final = 1000
+# So often, calls that run meanwhile get their turn, and the time is looked at.
+_BATCH: Final = 200
+
+# What messages call the text of the changed policy.
+_SHOWN: Final = "policy"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTrial:
+    """Two policies, to be compared by what they decide."""
+
+    before: Policy
+    after: Policy
+    ignored: tuple[str, ...]
+    """The tables of the changed file that are not about policy."""
+
+    @classmethod
+    def of(cls, policy: Policy, settings: Settings, text: str, specs: Iterable[ToolSpec]) -> PolicyTrial:
+        """Return the trial of a settings file against the `policy` in force; its other tables are ignored.
+
+        Raises `BadSettings` for a policy that could not be put into force, with line and column.
+        """
+        file = parse_toml(text, _SHOWN)
+        changed = policy_of(with_policy(settings, file), specs)
+        return cls(policy, changed, tuple(sorted(file.document.keys() - {"policy"})))
+
+    def run(
+        self,
+        log_dir: Path,
+        since: str | None = None,
+        until: str | None = None,
+        tick: Callable[[], float] = time.monotonic,
+    ) -> JSONObject:
+        """Decide the recorded calls between two times by both policies, the newest of each run first.
+
+        In a thread. Raises `OSError` where a file cannot be read.
+        """
+        calls, end = ReplayedCalls(self.before, self.after), tick() + _LONGEST_S
+        oldest, is_complete = None, True
+        for number, record in enumerate(_records(log_dir, since, until), 1):
+            calls.add(record)
+            moment = _moment(record)
+            if oldest is None or moment < oldest:
+                oldest = moment
+            if number % _BATCH == 0:
+                time.sleep(0)
+                if tick() >= end:
+                    is_complete = False
+                    break
+        data = calls.as_data()
+        changes = cast("list[JSON]", data["changes"])
+        return {
+            **data,
+            "changes": changes[:_MOST_CHANGES],
+            "more": max(0, len(changes) - _MOST_CHANGES),
+            "complete": is_complete,
+            "oldest": oldest,
+            "ignored": [*self.ignored],
+        }
+
+
+def _records(log_dir: Path, since: str | None, until: str | None) -> Iterator[JSONObject]:
+    """Yield the execution records between two times; records of one file are in the order of time."""
+    for path in reversed(files_in(stream_folder(log_dir, EXECUTION_STREAM))):
+        for line in lines_from_end(path):
+            record = record_of(line)
+            if record is None or (until is not None and _moment(record) >= until):
+                continue
+            if since is not None and _moment(record) < since:
+                break
+            yield record
+
+
+def _moment(record: JSONObject) -> str:
+    return str(record.get("timestamp"))

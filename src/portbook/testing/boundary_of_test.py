@@ -1,0 +1,172 @@
+"""A whole boundary for one test: its settings, its time, its records; nothing of the machine around it.
+
+Rules it keeps: no file is written and none read but those that the test names; the environment is the one
+that the test gives; nothing is dialled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, Final
+
+from portbook.access.approval_ticket import Ticket, Undecidable, as_json
+from portbook.app.assemble import assemble
+from portbook.app.operator_key import OPERATOR_KEY
+from portbook.app.running_app import App
+from portbook.errors import Reason, Refused
+from portbook.exception_place import Fault
+from portbook.mcp.connection import McpConnection
+from portbook.model import JSON, Arrival
+from portbook.testing.fixed_time import CountingBytes, CountingIds, FixedClock
+from portbook.testing.memory_log import RecordsByCall, noting
+from portbook.testing.settings_of_test import NamedCallers, Source, settings_of_test
+from portbook.testing.upstream import FunctionHttpClient, Upstream, require_upstream
+from portbook.tools.toolset import Toolset
+
+__all__ = ["World", "make_world", "require_asyncio"]
+
+# The name of the transport in records.
+_TRANSPORT: Final = "test"
+
+# Long enough that no warning says that it can be guessed.
+_OPERATORS_KEY: Final = "operator-of-portbook-testing"
+_OPERATOR: Final = "operator (test)"
+
+
+def require_asyncio() -> None:
+    """Raise `RuntimeError` where no event loop of asyncio runs, as under trio."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "AsyncTestClient needs asyncio: run the test with pytest-asyncio or anyio's asyncio backend, "
+            "or use TestClient in tests that are not coroutines"
+        ) from None
+
+
+def _runner() -> asyncio.Runner:
+    # With a factory of its own it does not become the thread's loop, which others may have set.
+    return asyncio.Runner(loop_factory=asyncio.new_event_loop)
+
+
+@dataclass(slots=True)
+class World:
+    """A boundary, and what a test sees of it and does to it."""
+
+    app: App
+    clock: FixedClock
+    log: RecordsByCall
+    callers: tuple[str, ...]
+    warnings: list[str]
+    operator_key: str
+    runner: asyncio.Runner = field(default_factory=_runner)
+    """The event loop of a client for plain tests; made when it is first used."""
+    connections: list[McpConnection] = field(default_factory=list[McpConnection])
+    is_closed: bool = False
+
+    def require_open(self) -> None:
+        """Raise `RuntimeError` where it is closed."""
+        if self.is_closed:
+            raise RuntimeError("the test client is closed")
+
+    def require_ready(self) -> None:
+        """Raise `RuntimeError` where it is closed, or where no event loop of asyncio runs."""
+        self.require_open()
+        require_asyncio()
+
+    def arrival(self, key: str | None) -> Arrival:
+        """Return how messages come in of whoever has this key."""
+        return Arrival(_TRANSPORT, _TRANSPORT, key=key)
+
+    async def decide(self, approval_id: str, decision: str, reason: str | None) -> Ticket:
+        """Decide on an approval as the operator; it is recorded as such.
+
+        Raises `Undecidable` where it is too late, or there is no such approval, and `RuntimeError` where the
+        boundary refuses the operator.
+        """
+        self.require_ready()
+        why = None if reason is None else self.app.boundary.without_secrets(reason)
+        decided: list[Ticket | Undecidable] = []
+
+        async def act() -> JSON:
+            try:
+                ticket = await self.app.approvals.decide(approval_id, decision, by=_OPERATOR, reason=why)
+            except Undecidable as error:
+                decided.append(error)
+                raise Refused(Reason.APPROVAL_SETTLED) from None
+            decided.append(ticket)
+            return as_json(ticket)
+
+        arrival = self.arrival(self.operator_key)
+        answer = await self.app.boundary.operate("approvals.decide", arrival, act, approval_id, decision)
+        if not decided:
+            refused = json.loads(answer.body or b"{}").get("error", {})
+            raise RuntimeError(f"the decision was refused: {refused.get('code')}: {refused.get('message')}")
+        [ended] = decided
+        if isinstance(ended, Undecidable):
+            raise ended
+        return ended
+
+    def abandon(self) -> None:
+        """Let go of the toolsets and the event loop, without running it: nobody is left to close the rest."""
+        self.is_closed = True
+        self.app.unwatch()
+        loop = self.runner.get_loop()
+        if not loop.is_running():
+            loop.close()
+
+    async def close(self) -> None:
+        """Close everything; doing it twice does nothing."""
+        if not self.is_closed:
+            self.is_closed = True
+            for connection in self.connections:
+                connection.close()
+            await self.app.close()
+
+
+def make_world(
+    sources: Sequence[Source],
+    *,
+    config: str | PathLike[str] | None,
+    settings: Mapping[str, Any] | None,
+    policy: Mapping[str, Any] | None,
+    callers: NamedCallers,
+    upstream: Upstream | None,
+    environ: Mapping[str, str] | None,
+) -> World:
+    """Return the boundary that a test describes.
+
+    Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
+    """
+    require_upstream(upstream)
+    given = dict(environ or {})
+    operator_key = given[OPERATOR_KEY] = given.get(OPERATOR_KEY) or _OPERATORS_KEY
+    loaded = settings_of_test(sources, config, settings, policy, callers, given)
+    clock, log = FixedClock(), RecordsByCall()
+    warnings: list[str] = []
+    app = assemble(
+        loaded,
+        is_exposed=False,
+        sink=log,
+        clock=clock,
+        ids=CountingIds(),
+        warn=warnings.append,
+        toolsets=[source for source in sources if isinstance(source, Toolset)],
+        environ=given,
+        draw=CountingBytes().draw,
+        http=lambda: FunctionHttpClient(upstream),
+        on_fault=_note_fault,
+    )
+    warnings[:0] = app.warnings
+    names = dict.fromkeys(key.name for key in loaded.allowed_keys)
+    return World(app, clock, log, tuple(names), warnings, operator_key)
+
+
+def _note_fault(fault: Fault) -> None:
+    noted = noting.get()
+    if noted is not None and not fault.is_meant:
+        noted.faults.append(fault.error)

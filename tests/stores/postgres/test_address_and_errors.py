@@ -1,0 +1,112 @@
+"""Errors of PostgreSQL in sentences, and addresses without passwords."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from portbook.stores.postgres.address_and_errors import (
+    database_problem,
+    is_certainly_undone,
+    is_connection_lost,
+    passwords_in,
+    place_of_database,
+)
+from portbook.stores.store_errors import StoreError
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        (
+            "postgresql://ada:canary@db.example:5433/portbook?sslmode=require",
+            "postgresql://db.example:5433/portbook",
+        ),
+        ("postgresql:///portbook?host=/run/pg&password=canary", "postgresql:///run/pg/portbook"),
+        ("postgresql://", "postgresql:///"),
+    ],
+)
+def test_the_place_of_a_database_has_no_password(url: str, place: str) -> None:
+    assert place_of_database(url) == place
+
+
+def test_what_is_no_address_is_refused_without_repeating_it() -> None:
+    with pytest.raises(StoreError, match=r"^store.url: is not the address") as caught:
+        place_of_database("postgresql://ada:canary@[")
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:4711/canary@db.example/portbook",
+        "postgresql://ada:canary/4711@db.example/portbook",
+        "postgresql://ada:canary@4711@db.example/portbook",
+        "postgresql://ada:4711@canary@db.example/portbook",
+        "postgresql://ada:4711?a@canary@db.example/portbook",
+    ],
+)
+def test_a_password_that_is_not_encoded_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(StoreError, match="percent-encode the password") as caught:
+        place_of_database(url)
+    assert "canary" not in str(caught.value)
+    assert "4711" not in str(caught.value)
+
+
+def test_an_encoded_password_is_known_as_the_server_sees_it() -> None:
+    assert passwords_in("postgresql://ada:a%2Fb%40c#d@h,i:1,2/x?sslpassword=e&user=ada@h") == ["a/b@c#d", "e"]
+    assert place_of_database("postgresql://ada:a%2Fb%40c#d@h:1,i:2/x") == "postgresql://h,i:1,2/x"
+    assert passwords_in("postgresql:///x?password=canary") == ["canary"]
+    assert passwords_in("postgresql://ada:canary@[") == []
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (errors.LockNotAvailable("canary"), "locked by a different process"),
+        (errors.InsufficientPrivilege("canary"), "lacks a privilege"),
+        (errors.SyntaxError("canary"), r"cannot be used: SyntaxError \(42601\)"),
+        (
+            psycopg.OperationalError("password authentication failed for canary"),
+            "password or the role is wrong",
+        ),
+        (psycopg.OperationalError('database "canary" does not exist'), "no such database or role"),
+        (psycopg.OperationalError("canary: session is read-only"), "name the primary server"),
+        (psycopg.OperationalError("canary"), "cannot be reached"),
+    ],
+)
+def test_an_error_is_a_sentence_without_values(error: Exception, sentence: str) -> None:
+    problem = database_problem("place", error)
+    assert isinstance(problem, StoreError)
+    with pytest.raises(StoreError, match=sentence):
+        raise problem
+    assert "canary" not in str(problem)
+
+
+def test_only_an_error_without_an_answer_leaves_open_what_became_of_a_statement() -> None:
+    assert is_connection_lost(psycopg.OperationalError("lost"))
+    assert is_connection_lost(errors.AdminShutdown())
+    assert is_connection_lost(errors.ProtocolViolation())  # PgBouncer's word for a server that is gone
+    assert not is_connection_lost(errors.LockNotAvailable())
+    assert not is_connection_lost(KeyError("x"))
+
+
+@pytest.mark.parametrize(
+    ("error", "is_certain"),
+    [
+        (errors.UniqueViolation(), True),
+        (errors.SerializationFailure(), True),
+        (errors.InFailedSqlTransaction(), True),
+        (errors.IdleInTransactionSessionTimeout(), True),
+        (errors.StatementCompletionUnknown(), False),
+        (errors.ProtocolViolation(), False),
+        (errors.QueryCanceled(), False),
+        (errors.AdminShutdown(), False),
+        (psycopg.OperationalError("lost"), False),
+    ],
+)
+def test_only_some_answers_to_commit_say_that_it_was_not_done(
+    error: psycopg.Error, *, is_certain: bool
+) -> None:
+    assert is_certainly_undone(error) is is_certain
