@@ -20,7 +20,7 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, Final, cast
 
-from portbook.access.rates import SecondsToWait
+from portbook.access.rate_limit import SecondsToWait
 from portbook.canonical import STRICT, NotWritten, canonical_bytes, json_bytes, write
 from portbook.clock import Clock
 from portbook.dialects.exchange import Exchange

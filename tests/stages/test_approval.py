@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.approval_ticket import Ask
+from portbook.access.approval_state_and_binding import Ask
 from portbook.errors import Failed, Reason, Refused
 from portbook.model import CallerContext, Done
 from portbook.redaction import Redactor

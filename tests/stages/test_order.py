@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.access.callers import Callers
-from portbook.access.rates import Rates
+from portbook.access.rate_limit import Rates
 from portbook.errors import Failed, Reason, Refused
 from portbook.model import Arrival, Caller, CallerContext, Done, Draft, Identity
 from portbook.policy import Policy

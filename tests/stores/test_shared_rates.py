@@ -12,11 +12,11 @@ from typing import Any, ParamSpec
 
 import pytest
 
-from portbook.access.rates import SecondsToWait, block_size
+from portbook.access.rate_limit import SecondsToWait
 from portbook.stores import shared_rates
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
-from portbook.stores.shared_rates import SharedRates, TokenBlocks
+from portbook.stores.shared_rates import SharedRates, TokenBlocks, block_size
 from portbook.stores.sqlite import Store
 
 P = ParamSpec("P")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from portbook.access.approval_ticket import State
+from portbook.access.approval_state_and_binding import State
 from portbook.clock import later
 from portbook.stores.connection_types import Connection
 from portbook.stores.sessions import SessionStore

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.approval_ticket import Ask
+from portbook.access.approval_state_and_binding import Ask
 from portbook.access.callers import AllowedKey, Callers, digest_of_key
 from portbook.audit.record_form import RecordLines, whole_views
 from portbook.dialects.exchange import Exchange

@@ -10,7 +10,7 @@ import pytest
 
 import portbook
 import portbook.testing
-from portbook.access.approval_ticket import Undecidable
+from portbook.access.approval_state_and_binding import Undecidable
 from portbook.canonical import NotJSON
 from portbook.doors.http.mounted_app import MountedApp
 from portbook.envelope.enclose import Failure, enclose

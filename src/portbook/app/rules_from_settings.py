@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from portbook.access.callers import AllowedKey, Callers
-from portbook.access.rates import RateLimit, Rates
+from portbook.access.rate_limit import RateLimit, Rates
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.start_warnings import refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes

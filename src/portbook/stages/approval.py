@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
-from portbook.access.approval_ticket import Ask, Undecidable
+from portbook.access.approval_state_and_binding import Ask, Undecidable
 from portbook.canonical import json_bytes
 from portbook.errors import Reason, Refused
 from portbook.exception_place import place_of

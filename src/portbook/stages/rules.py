@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from portbook.access.callers import Callers
-from portbook.access.rates import RateLimit, Rates
+from portbook.access.rate_limit import RateLimit, Rates
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.model import Kind, Start
 from portbook.policy import Policy

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Self, TypeAlias, cast
 
-from portbook.access.approval_ticket import State, Ticket
+from portbook.access.approval_state_and_binding import State, Ticket
 from portbook.canonical import json_bytes
 from portbook.mcp.results import value_of
 from portbook.testing.call_result import CallResult, result_of

@@ -10,10 +10,10 @@ from concurrent.futures import Future
 import psycopg
 import pytest
 
-from portbook.access.lease import LeaseTerms
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.postgres.lease_owner import LeaseOwner
+from portbook.stores.postgres.lease_terms import LeaseTerms
 from portbook.stores.postgres.postgres_store import PostgresStore
 from support.postgres_server import own_server
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from portbook.access.lease import LeaseTerms
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
+from portbook.stores.postgres.lease_terms import LeaseTerms
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.sessions import KeptSession, SessionStore
 from portbook.stores.upstreams import Observation, ObservationStore, UpstreamStore

@@ -9,7 +9,7 @@ import asyncio
 from typing import Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
-from portbook.access.approval_ticket import DECISIONS, State, Ticket, Undecidable, as_json
+from portbook.access.approval_state_and_binding import DECISIONS, State, Ticket, Undecidable, as_json
 from portbook.boundary import Begun, Boundary
 from portbook.doors.http.accept import wants_page
 from portbook.doors.http.message_route import message_route

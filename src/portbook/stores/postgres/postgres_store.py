@@ -16,7 +16,6 @@ from typing import Final, TypeVar
 
 import psycopg
 
-from portbook.access.lease import LEASE_TERMS, LeaseTerms
 from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.postgres.bounded_connection import BoundedConnection
@@ -25,6 +24,7 @@ from portbook.stores.postgres.database_errors import database_problem, place_of_
 from portbook.stores.postgres.database_tables import key_of_database, migrate_database, version_of_database
 from portbook.stores.postgres.database_writer import DatabaseWriter
 from portbook.stores.postgres.lease_owner import LeaseOwner
+from portbook.stores.postgres.lease_terms import LEASE_TERMS, LeaseTerms
 from portbook.stores.store_port import Version
 
 __all__ = ["PostgresStore"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from portbook.access.approval_ticket import DECISIONS, State
+from portbook.access.approval_state_and_binding import DECISIONS, State
 from portbook.audit.call_filter import FILTERS
 from portbook.doors.http.operator.call_routes import CALLS, FIGURES
 from portbook.doors.http.operator.event_route import EVENTS

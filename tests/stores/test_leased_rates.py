@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.access.rates import block_size, draw
+from portbook.stores.shared_rates import block_size, draw
 
 NOW = 1_800_000_000_000_000
 SECOND = 1_000_000

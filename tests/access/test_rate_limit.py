@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.access.rates import Rates
+from portbook.access.rate_limit import Rates
 
 
 def test_without_a_limit_nothing_is_counted() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.access.approval_ticket import (
+from portbook.access.approval_state_and_binding import (
     DECISIONS,
     TRANSITIONS,
     Ask,
