@@ -14,7 +14,7 @@ from portbook.access.approval_state_and_binding import Ask
 from portbook.errors import Failed, Reason, Refused
 from portbook.model import CallerContext, Done
 from portbook.redaction import Redactor
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from support.fake_world import (
     ASKING,
     CALLERS,

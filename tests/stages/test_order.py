@@ -13,7 +13,7 @@ from portbook.errors import Failed, Reason, Refused
 from portbook.model import Arrival, Caller, CallerContext, Done, Draft, Identity
 from portbook.policy import Policy
 from portbook.redaction import Redactor
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from support.fake_world import (
     CALLERS,
     CANARY,

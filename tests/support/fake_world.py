@@ -19,7 +19,7 @@ from portbook.errors import Reason, Refused
 from portbook.model import Arrival, Call, CallerContext, Completed, IdBytes, JSONObject, Run, Start
 from portbook.pipeline import Pipeline
 from portbook.policy import Limits, Policy, read_policy
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec

@@ -88,7 +88,7 @@ NEVER = [
     "portbook.net.http_client",
     "portbook.provenance.record",
     "portbook.provenance.signing",
-    "portbook.policy.contradiction",
+    "portbook.policy.rules_without_effect",
     "portbook.schema.evaluation_cost",
     "portbook.schema.explanation_cost",
     "portbook.schema.override",

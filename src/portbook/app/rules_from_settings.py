@@ -13,7 +13,7 @@ from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import BadSettings, ProblemList, Settings
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from portbook.pipeline import Pipeline
 from portbook.protocol.conformance import SchemaValidator
 from portbook.settings import Settings
 from portbook.stages.ports import Sink
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
 from portbook.stores.sessions import SessionStore

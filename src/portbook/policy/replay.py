@@ -11,13 +11,13 @@ from collections.abc import Hashable
 from typing import Final, Literal, NamedTuple
 
 from portbook.model import JSON, JSONObject
-from portbook.policy.arguments import Gap, find
-from portbook.policy.decision import Policy, PolicyInput, decide
+from portbook.policy.argument_defaults import Gap, find
+from portbook.policy.decision_and_remedy import Policy, PolicyInput, decide
 from portbook.policy.rule import Rule
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, named_by
 
-__all__ = ["Replayed", "ReplayedCalls", "replay", "subject_of"]
+__all__ = ["MOST_CHANGES", "MOST_SECONDS", "Replayed", "ReplayedCalls", "replay", "subject_of"]
 
 
 class Replayed(NamedTuple):
@@ -103,6 +103,10 @@ def _operation(record: JSONObject) -> HttpOperation | None:
 #
 # Calls that differ in nothing that the policies look at are decided once.
 
+# An operator waits for the answer; what is older than it reaches is not decided, and the answer says so.
+MOST_SECONDS: Final = 10.0
+# The most changes in an answer, each with a tool and a caller.
+MOST_CHANGES: Final = 1000
 # Decisions that are kept; so many kinds of calls are rare.
 _MOST_KEPT: Final = 10_000
 

@@ -16,7 +16,7 @@ from portbook.globs import matches
 from portbook.model import Call, Caller, Client, InputNeeded, JSONObject
 from portbook.policy import Decision
 from portbook.stages.ports import Approvals
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 

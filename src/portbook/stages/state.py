@@ -22,7 +22,7 @@ from portbook.model import (
 )
 from portbook.policy import Decision
 from portbook.redaction import Redactor
-from portbook.stages.rules import InForce, Rules
+from portbook.stages.rules_in_force import InForce, Rules
 from portbook.text.named_tuple import new_tuple
 from portbook.tools.catalog import Tool
 

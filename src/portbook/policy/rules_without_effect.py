@@ -1,6 +1,6 @@
-"""Whether the conditions of a schema contradict each other, so that no value can meet them. Pure: no I/O.
+"""Rules that can never take effect: a different one always wins, or no value meets a condition. Pure: no I/O.
 
-A no is not certain: schemas can contradict themselves in ways that are not looked for. A yes is.
+A yes is certain. A no is not: schemas can contradict themselves in ways that are not looked for.
 """
 
 from __future__ import annotations
@@ -8,12 +8,47 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, Final, cast
 
+from portbook.canonical import canonical_bytes
+from portbook.globs import covers
 from portbook.model import JSON, JSONObject
-from portbook.policy.types import UntoldTypes, spoken_types
+from portbook.policy.rule import Action, Rule
+from portbook.policy.where_condition import UntoldTypes, spoken_types
 from portbook.schema.engine import BadSchema, compile_schema
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["is_contradictory"]
+__all__ = ["hidden_by", "is_contradictory"]
+
+_ORDER: Final = list(Action)
+
+
+def hidden_by(rule: Rule, rules: tuple[Rule, ...]) -> Rule | None:
+    """Return a rule that wins wherever `rule` matches, so that `rule` can never decide, or None."""
+    for other in rules:
+        if other is rule:
+            continue
+        rank, own = _ORDER.index(other.action), _ORDER.index(rule.action)
+        comes_first = rank < own or (rank == own and rules.index(other) < rules.index(rule))
+        if comes_first and _matches_all_of(other, rule):
+            return other
+    return None
+
+
+def _matches_all_of(wide: Rule, narrow: Rule) -> bool:
+    lists = ("tools", "kinds", "effects", "tags", "callers", "sessions")
+    return all(_covers(getattr(wide, name), getattr(narrow, name)) for name in lists) and (
+        not wide.where or _conditions(wide) == _conditions(narrow)
+    )
+
+
+def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
+    return all(any(covers(each, pattern) for each in wide) for pattern in narrow)
+
+
+def _conditions(rule: Rule) -> bytes:
+    return canonical_bytes(rule.as_data()["where"])
+
+
+# Conditions that no value can meet.
 
 
 class _Range(NamedTuple):

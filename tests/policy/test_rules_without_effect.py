@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.model import JSONObject
-from portbook.policy.contradiction import is_contradictory
+from portbook.policy.rules_without_effect import is_contradictory
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from portbook.dialects.exchange import Exchange
 from portbook.model import Draft
 from portbook.redaction import Redactor
 from portbook.stages.ports import AtOnce
-from portbook.stages.rules import InForce, Rules
+from portbook.stages.redacted_tool_messages import RedactedClient
+from portbook.stages.rules_in_force import InForce, Rules
 from portbook.stages.state import CallState
-from portbook.stages.tool_messages import RedactedClient
 from support.fake_world import CALLERS, CANARY, a_call
 from support.listening_client import Listener
 
