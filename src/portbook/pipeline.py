@@ -23,7 +23,7 @@ from typing import Any, Final, cast
 from portbook.access.rate_limit import SecondsToWait
 from portbook.canonical import STRICT, NotWritten, canonical_bytes, json_bytes, write
 from portbook.clock import Clock
-from portbook.dialects.exchange import Exchange
+from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.exception_place import Fault, place_of
 from portbook.executors.unsent import NothingSent

@@ -13,8 +13,8 @@ from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.exchange import ClientLink, McpExchange, McpParts
 from portbook.mcp.rounds import Carried
 from portbook.model import JSONObject
+from portbook.protocol.negotiated_session import Session
 from portbook.protocol.revisions import REVISIONS
-from portbook.protocol.session import Session
 from support.fake_world import a_call
 
 TASKS: JSONObject = {

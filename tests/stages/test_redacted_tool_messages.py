@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from portbook.dialects.exchange import Exchange
+from portbook.dialects.exchange_contract import Exchange
 from portbook.model import Draft
 from portbook.redaction import Redactor
 from portbook.stages.ports import AtOnce

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.protocol.conformance import SchemaValidator
+from portbook.protocol.message_validation import SchemaValidator
 from portbook.schema.store import SchemaStore
 from support.in_process_connection import EVERY_REVISION, params
 

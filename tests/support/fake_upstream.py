@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from portbook.protocol.conformance import SchemaValidator
+from portbook.protocol.message_validation import SchemaValidator
 from portbook.schema.store import SchemaStore
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.connection import Events, UpstreamConnection

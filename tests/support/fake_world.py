@@ -14,7 +14,7 @@ import pytest
 from portbook.access.approval_state_and_binding import Ask
 from portbook.access.callers import AllowedKey, Callers, digest_of_key
 from portbook.audit.record_form import RecordLines, whole_views
-from portbook.dialects.exchange import Exchange
+from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Reason, Refused
 from portbook.model import Arrival, Call, CallerContext, Completed, IdBytes, JSONObject, Run, Start
 from portbook.pipeline import Pipeline

@@ -29,10 +29,14 @@ def test_every_import_keeps_the_layers() -> None:
 @pytest.mark.parametrize(
     ("line", "module", "contract"),
     [
-        ("import portbook.pipeline", "wire/lines.py", "Layers of the package"),
+        ("import portbook.pipeline", "wire/lines_and_size_limit.py", "Layers of the package"),
         ("import portbook.doors.http.rpc", "doors/http/rest_routes.py", "Layers of doors/http"),
         ("import portbook.mcp.connection", "mcp/tools.py", "No circles among siblings, in any room"),
-        ("import portbook.dialects.bare", "dialects/rest_bodies.py", "Dialects do not import each other"),
+        (
+            "import portbook.dialects.asset_messages",
+            "dialects/rest_bodies.py",
+            "Dialects do not import each other",
+        ),
         ("import time", "pipeline.py", PURE),
         (
             "import pathlib",

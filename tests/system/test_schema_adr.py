@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from portbook.protocol.conformance import RESULT, SchemaValidator
+from portbook.protocol.message_validation import RESULT, SchemaValidator
 from portbook.schema import store
 from portbook.schema.store import SchemaStore
 from support import forked_process

@@ -19,7 +19,7 @@ PROBE = """
 import sys
 
 from portbook.cli.main import main
-from portbook.protocol.conformance import SchemaValidator
+from portbook.protocol.message_validation import SchemaValidator
 from portbook.schema import store
 
 

@@ -19,7 +19,7 @@ from portbook.app.usable_settings import usable_settings
 from portbook.audit.journal import Journal
 from portbook.boundary import Boundary
 from portbook.clock import Clock, SystemClock
-from portbook.dialects.bare import Bare
+from portbook.dialects.asset_messages import Bare
 from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.large_values import LargeValues
@@ -32,7 +32,7 @@ from portbook.mcp.rounds import SignedStates
 from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.pipeline import Pipeline
-from portbook.protocol.conformance import SchemaValidator
+from portbook.protocol.message_validation import SchemaValidator
 from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore

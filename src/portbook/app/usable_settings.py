@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from portbook.app.rules_from_settings import policy_of, redactor_of
 from portbook.app.tools_from_settings import Collected, collect_tools
-from portbook.dialects.envelope import Envelope
+from portbook.dialects.envelope_messages import Envelope
 from portbook.dialects.rest_bodies import Rest
 from portbook.envelope.request import REQUEST
 from portbook.net.allowed_hosts_and_origins import BadHost, Hosts

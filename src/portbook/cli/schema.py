@@ -17,7 +17,7 @@ from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
 from portbook.escaping import escaped_lines
 from portbook.model import JSON, JSONObject
 from portbook.net.fetch import CannotFetch, fetch, without_secrets
-from portbook.protocol.methods import METHODS, Method, method_of
+from portbook.protocol.mcp_methods import METHODS, Method, method_of
 from portbook.schema.messages import escape_pointer
 from portbook.schema.override import FETCH_S, MAX_BYTES, BadOverride, check_override
 from portbook.schema.store import NEWEST, OVERLAYS, REVISIONS, BrokenSchema, SchemaStore, closure, key_of

@@ -13,7 +13,7 @@ from portbook.executors.unsent import NothingSent
 from portbook.model import JSON, Client, JSONObject, Run
 from portbook.net.time_limit import TimeLimited
 from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
-from portbook.protocol.session import LEVELS
+from portbook.protocol.negotiated_session import LEVELS
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import ToolSpec
 from portbook.tools.upstream_entry import UpstreamEntry

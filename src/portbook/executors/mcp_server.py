@@ -22,7 +22,7 @@ from portbook.executors.mcp_results import ending_by, result_in
 from portbook.executors.mcp_tasks import begin_result, follow_task
 from portbook.model import Client, InputNeeded, JSONObject, Run
 from portbook.net.destinations import Destinations
-from portbook.protocol.conformance import INPUT_REQUIRED
+from portbook.protocol.message_validation import INPUT_REQUIRED
 from portbook.tools.catalog import Tool
 from portbook.upstreams.answer_checks import TASK, BadAnswer, RpcError, is_created_task
 from portbook.upstreams.fleet import Fleet

@@ -15,7 +15,7 @@ from portbook.mcp.exchange import McpExchange
 from portbook.mcp.list_and_resource_changes import ChangeNotification, Subscriber
 from portbook.mcp.messages_during_call import Emit
 from portbook.model import JSON, Answer, Arrival, Caller, Done
-from portbook.protocol.session import Session
+from portbook.protocol.negotiated_session import Session
 from portbook.wire.jsonrpc import result_frame
 
 __all__ = ["ClientSubscriptions"]

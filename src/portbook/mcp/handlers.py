@@ -21,8 +21,8 @@ from portbook.mcp.task_methods_2025_11_25 import OwnedTasks, task_request_answer
 from portbook.mcp.tools import described_tool
 from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.extensions import task_ids_of
+from portbook.protocol.negotiated_session import Session
 from portbook.protocol.revisions import STATELESS_REVISIONS, Revision
-from portbook.protocol.session import Session
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog, Tool
 

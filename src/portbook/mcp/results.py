@@ -14,8 +14,8 @@ from portbook.mcp.notifications import Mode, first_of
 from portbook.mcp.refusals import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.tools import is_object_schema
 from portbook.model import JSON, JSONObject, Sealed
-from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS
+from portbook.protocol.message_validation import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.revisions import Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from portbook.audit.basis import Bases
 from portbook.audit.record_form import RecordForms
-from portbook.dialects.exchange import Exchange
+from portbook.dialects.exchange_contract import Exchange
 from portbook.model import (
     JSON,
     Answer,

@@ -7,8 +7,8 @@ from typing import Final, cast
 
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
-from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
-from portbook.protocol.methods import method_of
+from portbook.protocol.mcp_methods import method_of
+from portbook.protocol.message_validation import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.revisions import REVISIONS
 
 __all__ = ["TASK", "UNREADABLE", "AnswerChecks", "BadAnswer", "RpcError", "is_created_task"]

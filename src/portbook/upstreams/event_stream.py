@@ -6,7 +6,7 @@ from typing import Final
 
 from portbook.upstreams.stdio_transport import MAX_ANSWER_BYTES
 from portbook.upstreams.transport import Receiver
-from portbook.wire.lines import OVERSIZE
+from portbook.wire.lines_and_size_limit import OVERSIZE
 from portbook.wire.sse import EventReader
 
 __all__ = ["UpstreamEvents"]

@@ -19,7 +19,7 @@ from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.stdio_transport import MAX_ANSWER_BYTES
 from portbook.upstreams.task_failure import unexpected_end
 from portbook.upstreams.transport import BadStatus, ConnectionLost, NotSent, Receiver
-from portbook.wire.lines import OVERSIZE
+from portbook.wire.lines_and_size_limit import OVERSIZE
 from portbook.wire.sse import EventReader
 
 __all__ = ["SseTransport"]

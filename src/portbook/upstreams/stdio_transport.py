@@ -15,7 +15,7 @@ from portbook.text.named_tuple import NamedTuple
 from portbook.upstreams.child_process import ChildProcess
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.transport import NotSent, Receiver
-from portbook.wire.lines import OVERSIZE, Frame, LineSplitter
+from portbook.wire.lines_and_size_limit import OVERSIZE, Frame, LineSplitter
 from portbook.wire.parsing import parse
 
 __all__ = [

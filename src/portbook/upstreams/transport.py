@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from portbook.model import JSONObject
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = ["BadStatus", "ConnectionLost", "NotSent", "Receiver", "SaysNothing", "SessionLost", "UpstreamLink"]
 

@@ -24,7 +24,7 @@ from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Handling, Router, begin_reply, finish_reply
 from portbook.errors import Reason, Refused
 from portbook.executors.coroutines import start_now
-from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["Application", "Receive", "Scope", "Send", "asgi_application"]
 

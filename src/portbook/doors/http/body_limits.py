@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from portbook.errors import Reason, Refused
-from portbook.wire.lines import MAX_FRAME_BYTES
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES
 
 __all__ = ["BODY_SECONDS", "MAX_DISCARDED_BYTES", "WRITE_SECONDS", "cut_off"]
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from portbook.doors.http.message_memory_limit import MessageMemory
 from portbook.model import Arrival
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = [
     "AUTHORITY",

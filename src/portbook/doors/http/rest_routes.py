@@ -18,7 +18,7 @@ from portbook.model import Arrival, JSONObject
 from portbook.policy import Policy
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import slug_of
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = ["EXECUTE", "TOOLS", "execute", "tool", "tools"]
 

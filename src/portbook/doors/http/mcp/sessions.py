@@ -22,7 +22,7 @@ from portbook.doors.http.mcp.retained_streams import StreamBudget
 from portbook.errors import Refused
 from portbook.mcp.messages_during_call import Emit
 from portbook.model import Answer, Arrival, JSONObject
-from portbook.protocol.session import Session
+from portbook.protocol.negotiated_session import Session
 
 if TYPE_CHECKING:
     from portbook.doors.http.mcp.shared_sessions import SharedSessions

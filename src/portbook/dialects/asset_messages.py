@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from portbook.canonical import json_bytes
-from portbook.dialects.exchange import MessageExchange
-from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
+from portbook.dialects.exchange_contract import MessageExchange
+from portbook.dialects.portbook_meta import NO_CONTROLS, context_of, controls_of
 from portbook.errors import BareReason, Ending, Finding, Reason, Refused
 from portbook.model import JSON, Arrival, Call, Done, JSONObject, Outcome
 from portbook.wire.jsonrpc import refusal_frame, refuse_structure, result_frame

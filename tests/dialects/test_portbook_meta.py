@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.dialects.request_meta import MAX_WAIT_MS, NO_CONTROLS, RequestMeta, controls_of
+from portbook.dialects.portbook_meta import MAX_WAIT_MS, NO_CONTROLS, RequestMeta, controls_of
 
 TEXTS = {
     "portbook/approval_id": "approval",

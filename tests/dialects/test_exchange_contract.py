@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.dialects.exchange import Exchange, MessageExchange, answer_of
+from portbook.dialects.exchange_contract import Exchange, MessageExchange, answer_of
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.model import Answer, Completed, Done, Identity, InputNeeded
 from portbook.wire.parsing import NO_ID, Id

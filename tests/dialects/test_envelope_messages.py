@@ -9,7 +9,7 @@ import pytest
 
 from portbook import SchemaRegistry
 from portbook.dialects.choice import DialectName, choose_dialect
-from portbook.dialects.envelope import METHOD, Envelope
+from portbook.dialects.envelope_messages import METHOD, Envelope
 from portbook.errors import REASONS, CanonicalError, Failed, Finding, Reason, Refused
 from portbook.model import Arrival, CallerContext, Done, Outcome
 from portbook.wire.parsing import parse, read_id

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame, LineSplitter
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES, OVERSIZE, Frame, LineSplitter
 
 # Small enough for hypothesis to cross it often; the real limit has tests of its own.
 LIMIT = 8

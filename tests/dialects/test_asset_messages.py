@@ -12,7 +12,7 @@ import pytest
 from portbook.app.assemble import assemble
 from portbook.audit.memory_sink import MemorySink
 from portbook.boundary import Boundary
-from portbook.dialects.bare import Bare
+from portbook.dialects.asset_messages import Bare
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
 from portbook.model import Arrival
 from portbook.settings import load_settings

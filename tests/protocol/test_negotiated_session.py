@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
-from portbook.protocol.session import Session
+from portbook.protocol.negotiated_session import Session
 from portbook.stores.errors import StoreError
 from support.held_sessions import HERE, Held
 from support.mcp_http_client import EVERYTHING, run, serving

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
-from portbook.dialects.exchange import MessageExchange
-from portbook.dialects.request_meta import NO_CONTROLS, RequestMeta, controls_of
+from portbook.dialects.exchange_contract import MessageExchange
+from portbook.dialects.portbook_meta import NO_CONTROLS, RequestMeta, controls_of
 from portbook.envelope.provenance_controls import take_meta
 from portbook.envelope.request import read_request
 from portbook.errors import CanonicalError, Finding, Reason, Refused, Stage
