@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from portbook.protocol.mcp_methods import METHODS, Sender, method_of
-from portbook.schema.store import REVISIONS
+from portbook.schema.official_schemas import REVISIONS
 from support.official_samples import definitions
 
 # Requests whose result has no definition of its own answer with nothing.

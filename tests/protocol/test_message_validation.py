@@ -9,7 +9,7 @@ import pytest
 from portbook.protocol.mcp_methods import METHODS, method_of
 from portbook.protocol.message_validation import RESULT, SchemaValidator
 from portbook.schema.engine import SchemaViolation
-from portbook.schema.store import REVISIONS
+from portbook.schema.official_schemas import REVISIONS
 from support.counts import count, seed
 from support.official_samples import STORE, broken, definitions, sample
 

@@ -91,7 +91,7 @@ NEVER = [
     "portbook.policy.rules_without_effect",
     "portbook.schema.evaluation_cost",
     "portbook.schema.explanation_cost",
-    "portbook.schema.override",
+    "portbook.schema.official_schema_override",
     "portbook.stores.writer",
     "portbook.tools.asset_contracts",
     "portbook.tools.content",

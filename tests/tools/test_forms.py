@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from portbook import Form
 from portbook.protocol.message_validation import SchemaValidator
-from portbook.schema.store import SchemaStore
+from portbook.schema.official_schemas import SchemaStore
 from portbook.tools.questions import Answered
 
 VALIDATOR = SchemaValidator(SchemaStore())

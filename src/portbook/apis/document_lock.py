@@ -16,7 +16,7 @@ from typing import Final
 from portbook.model import JSON
 from portbook.net.destinations import BadDestination, parse_url
 from portbook.net.fetch import without_secrets
-from portbook.schema.messages import whole_pointer
+from portbook.schema.violation_wording import whole_pointer
 from portbook.stores.lock_file import LockFile, LockSection, change_section
 
 __all__ = ["DocumentLock", "LockedDocument"]

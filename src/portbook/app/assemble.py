@@ -33,7 +33,7 @@ from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.pipeline import Pipeline
 from portbook.protocol.message_validation import SchemaValidator
-from portbook.schema.store import SchemaStore
+from portbook.schema.official_schemas import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
@@ -268,7 +268,7 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
         return embedded, []
     # Late: a schema is seldom replaced.
     from portbook.net.fetch import CannotFetch, fetch, without_secrets
-    from portbook.schema.override import FETCH_S, MAX_BYTES, BadOverride, check_override
+    from portbook.schema.official_schema_override import FETCH_S, MAX_BYTES, BadOverride, check_override
 
     origin = without_secrets(uri)
     try:

@@ -29,7 +29,7 @@ from portbook.provenance.inputs_and_outputs import ARGUMENTS, RESULT
 from portbook.provenance.methods import PROMISES, flaw_of
 from portbook.provenance.signing import ALGORITHM, BadKey, PublicKey
 from portbook.schema.engine import Validator
-from portbook.schema.messages import shorten
+from portbook.schema.violation_wording import shorten
 from portbook.wire.parsing import parse
 
 __all__ = ["Inspection", "inspect_envelope"]

@@ -16,7 +16,7 @@ from typing import Final
 from portbook.model import JSON, JSONObject
 from portbook.pins.difference import PinnedKind, parts_of
 from portbook.pins.server_definitions import ServerDefinitions
-from portbook.schema.messages import whole_pointer
+from portbook.schema.violation_wording import whole_pointer
 from portbook.stores.lock_file import LockFile, LockSection, change_section
 
 __all__ = ["PinLock", "approve", "approve_definitions"]

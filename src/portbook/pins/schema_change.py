@@ -20,8 +20,8 @@ from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.pins.declared_arguments import by_declared_arguments, declared_properties
 from portbook.pins.on_change import Grade
-from portbook.schema.dialects import DRAFT_07, dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
+from portbook.schema.json_schema_drafts import DRAFT_07, dialect_of
 from portbook.schema.references import Document, Path, subschemas_of
 
 __all__ = [

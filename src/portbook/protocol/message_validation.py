@@ -18,7 +18,7 @@ from portbook.model import JSON
 from portbook.protocol.mcp_methods import MAY_ASK, Method, method_of
 from portbook.protocol.revisions import REVISIONS
 from portbook.schema.engine import SchemaViolation, Validator
-from portbook.schema.store import NEWEST, SchemaStore
+from portbook.schema.official_schemas import NEWEST, SchemaStore
 
 __all__ = ["INPUT_REQUIRED", "RESULT", "SchemaValidator"]
 

@@ -23,7 +23,7 @@ from portbook.redaction.prefilter import Prefilter, UnfoldedPrefilter
 from portbook.redaction.secret_names import SecretNames
 from portbook.redaction.secret_search import place_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
-from portbook.schema.messages import shorten
+from portbook.schema.violation_wording import shorten
 from portbook.wire.parsing import parse
 
 __all__ = ["BadRedaction", "Mode", "Redactor"]

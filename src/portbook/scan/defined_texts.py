@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from portbook.model import JSON
-from portbook.schema.messages import whole_pointer
+from portbook.schema.violation_wording import whole_pointer
 
 __all__ = ["DefinedText", "texts_of"]
 

@@ -15,8 +15,8 @@ from typing import Any, Final, cast
 
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSONObject
-from portbook.schema.dialects import DIALECT
 from portbook.schema.engine import BadSchema
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.content_block import Content
 from portbook.tools.context import Context, leaves_questions
 from portbook.tools.function_arguments import (

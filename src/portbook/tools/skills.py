@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.schema.dialects import DIALECT
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.content import Blob
 from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of, line_of_member
 from portbook.tools.source_place import CallPlace, shown_file

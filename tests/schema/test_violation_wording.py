@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.schema.cache import validator_for
-from portbook.schema.messages import _SENTENCES, _UNIONS, escape_pointer, shorten, words
+from portbook.schema.violation_wording import _SENTENCES, _UNIONS, escape_pointer, shorten, words
 
 # Stands in every value below that is checked, and so may stand in no sentence.
 CANARY = "canary"

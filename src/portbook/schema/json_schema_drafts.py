@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.errors import Finding
-from portbook.schema.messages import escape_pointer
+from portbook.schema.violation_wording import escape_pointer
 
 __all__ = ["DIALECT", "DRAFT_07", "META_SCHEMAS", "Path", "check_dialect", "dialect_of"]
 

@@ -18,9 +18,9 @@ import orjson
 
 from portbook.canonical import fingerprint
 from portbook.model import JSON, JSONObject
-from portbook.schema.dialects import dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_official, compile_schema
-from portbook.schema.pins import PINS
+from portbook.schema.json_schema_drafts import dialect_of
+from portbook.schema.official_schema_digests import PINS
 from portbook.text.named_tuple import NamedTuple
 
 __all__ = [

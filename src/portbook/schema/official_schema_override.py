@@ -9,10 +9,10 @@ from typing import Final, cast
 from portbook.canonical import fingerprint
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
-from portbook.schema.dialects import DIALECT, DRAFT_07, dialect_of
 from portbook.schema.engine import BadSchema, compile_schema
-from portbook.schema.messages import escape_pointer, shorten
-from portbook.schema.store import REVISIONS, Override, SchemaStore, key_of, references_in
+from portbook.schema.json_schema_drafts import DIALECT, DRAFT_07, dialect_of
+from portbook.schema.official_schemas import REVISIONS, Override, SchemaStore, key_of, references_in
+from portbook.schema.violation_wording import escape_pointer, shorten
 from portbook.wire.parsing import parse
 
 __all__ = ["FETCH_S", "MAX_BYTES", "BadOverride", "check_override"]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from portbook.schema import store as module
-from portbook.schema.override import MAX_BYTES, BadOverride, check_override
-from portbook.schema.store import NEWEST, REVISIONS, SchemaStore
+from portbook.schema import official_schemas as module
+from portbook.schema.official_schema_override import MAX_BYTES, BadOverride, check_override
+from portbook.schema.official_schemas import NEWEST, REVISIONS, SchemaStore
 
 DRAFT_07 = "2025-06-18"
 

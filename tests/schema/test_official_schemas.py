@@ -10,9 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from portbook.schema import store as module
-from portbook.schema.pins import PINS
-from portbook.schema.store import (
+from portbook.schema import official_schemas as module
+from portbook.schema.official_schema_digests import PINS
+from portbook.schema.official_schemas import (
     NEWEST,
     OVERLAYS,
     REVISIONS,

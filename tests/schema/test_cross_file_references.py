@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.schema.bundle import bundle
 from portbook.schema.cache import validator_for
+from portbook.schema.cross_file_references import bundle
 from portbook.schema.engine import BadSchema
 
 FILES: dict[str, Any] = {
