@@ -25,7 +25,7 @@ from portbook.canonical import json_bytes
 from portbook.clock import SystemClock
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope_messages import Envelope
-from portbook.envelope.request import REQUEST
+from portbook.envelope.request_for_envelope import REQUEST
 from portbook.executors.python import PythonExecutor
 from portbook.ids import RandomIds
 from portbook.model import Arrival, Done, Identity, JSONObject, Run

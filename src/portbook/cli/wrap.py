@@ -21,15 +21,15 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.terminal import claim_stdout, stop_with
 from portbook.clock import SystemClock
-from portbook.envelope.enclose import enclose
-from portbook.envelope.problems import EXECUTION_FAILED, Problem
+from portbook.envelope.controls_in_meta import Controls, Mode
+from portbook.envelope.envelope_members import enclose
+from portbook.envelope.errors_and_warnings import EXECUTION_FAILED, Problem
 from portbook.envelope.program_output import Form, Ran, outcome_of
-from portbook.envelope.provenance_controls import Controls, Mode
-from portbook.envelope.wrap import is_envelope
+from portbook.envelope.wrap_and_unwrap import is_envelope
 from portbook.errors import Refused
 from portbook.escaping import escaped_json
+from portbook.model import Occasion
 from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
-from portbook.provenance.occasion import Occasion
 from portbook.provenance.signing import BadKey
 from portbook.provenance.subject import Subject
 from portbook.wire.parsing import parse

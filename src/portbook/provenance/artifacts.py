@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from portbook.canonical import jcs_bytes
 from portbook.model import JSON, JSONObject
-from portbook.provenance.lengths import require_length
+from portbook.provenance.require_length import require_length
 
 __all__ = [
     "ARTIFACT",

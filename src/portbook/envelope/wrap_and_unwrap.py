@@ -9,9 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Final, cast
 
-from portbook.canonical import jcs_bytes
-from portbook.envelope.problems import exception_problem
-from portbook.envelope.program_problems import exit_problem, stderr_problem
+from portbook.envelope.errors_and_warnings import exception_problem, exit_problem, stderr_problem
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import Validator
 from portbook.tools.registry import SchemaRegistry
@@ -23,7 +21,6 @@ __all__ = [
     "envelope_schema",
     "failure",
     "is_envelope",
-    "signed_bytes",
     "unwrap",
     "wrap",
 ]
@@ -106,16 +103,3 @@ def unwrap(envelope: JSON) -> JSON:
 def envelope_schema() -> Validator:
     """Return the shipped schema of envelopes."""
     return SchemaRegistry().load(ENVELOPE)
-
-
-def signed_bytes(envelope: JSONObject) -> bytes:
-    """Return the bytes that a signature covers: `envelope` without the signature, in RFC 8785's form.
-
-    Raises `NotJSON` where RFC 8785 cannot represent it.
-    """
-    record = envelope.get("provenance")
-    integrity = record.get("integrity") if isinstance(record, dict) else None
-    if not isinstance(record, dict) or not isinstance(integrity, dict):
-        return jcs_bytes(envelope)
-    rest: JSONObject = {name: value for name, value in integrity.items() if name != "signature"}
-    return jcs_bytes({**envelope, "provenance": {**record, "integrity": rest}})

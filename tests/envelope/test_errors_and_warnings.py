@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from portbook.envelope.problems import Problem, ending_problem, exception_problem, own_problems
-from portbook.envelope.program_problems import exit_problem, stderr_problem
+from portbook.envelope.errors_and_warnings import (
+    Problem,
+    ending_problem,
+    exception_problem,
+    exit_problem,
+    own_problems,
+    stderr_problem,
+)
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
 from portbook.tools.registry import SchemaRegistry
 

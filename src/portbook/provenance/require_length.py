@@ -1,13 +1,8 @@
-"""Checks the length limits of the schemas when values are created. Pure: no I/O."""
+"""`require_length`: checks the length limits of the schemas when values are created. Pure: no I/O."""
 
 from __future__ import annotations
 
-from typing import Final
-
-__all__ = ["MAX_PARENTS", "require_length"]
-
-# The parents that one record may name.
-MAX_PARENTS: Final = 100
+__all__ = ["require_length"]
 
 
 def require_length(name: str, text: str | None, longest: int, shortest: int = 1) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from portbook.canonical import canonical_bytes, digest
 from portbook.ids import run_id
+from portbook.model import Occasion
 from portbook.provenance.artifacts import Artifact
 from portbook.provenance.inputs_and_outputs import inputs_of
-from portbook.provenance.occasion import Occasion
-from portbook.provenance.record import ProvenanceForm
+from portbook.provenance.record_and_run_id import ProvenanceForm
 from portbook.provenance.subject import Subject
 from portbook.tools.registry import SchemaRegistry
 

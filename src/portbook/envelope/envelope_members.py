@@ -16,17 +16,17 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from portbook.canonical import NotJSON, json_bytes
-from portbook.envelope.problems import NO_PROVENANCE, OVERSIZE, UNRESOLVED, Problem, ending_problem
-from portbook.envelope.provenance_controls import Controls
-from portbook.envelope.wrap import ENVELOPE, is_envelope, signed_bytes
+from portbook.envelope.controls_in_meta import Controls
+from portbook.envelope.errors_and_warnings import NO_PROVENANCE, OVERSIZE, UNRESOLVED, Problem, ending_problem
+from portbook.envelope.wrap_and_unwrap import ENVELOPE, is_envelope
 from portbook.errors import Ending
 from portbook.model import JSON, JSONObject
-from portbook.provenance import methods
+from portbook.provenance import method_ids
 from portbook.provenance.anchors import Evidence, parse_anchor, resolves
 from portbook.provenance.artifacts import Artifact
 from portbook.provenance.inputs_and_outputs import ARGUMENTS, RESULT, inputs_of, output_of
-from portbook.provenance.record import ProvenanceForm
-from portbook.provenance.signing import ALGORITHM, Signer
+from portbook.provenance.record_and_run_id import ProvenanceForm
+from portbook.provenance.signing import ALGORITHM, Signer, signed_bytes
 from portbook.provenance.subject import Subject
 
 __all__ = ["Failure", "RecordedResults", "enclose"]
@@ -162,13 +162,13 @@ def _record_form(
         done=[
             *subject.methods,
             *_done((*inputs, *outputs), anchored),
-            *([methods.REGISTER_INPUT] if inputs else ()),
-            *([methods.REGISTER_OUTPUT] if outputs else ()),
-            *([methods.LINK_PARENTS] if controls.parents else ()),
-            *([methods.CAPTURE_ERRORS] if errors else ()),
-            *([methods.CAPTURE_WARNINGS] if warnings else ()),
-            *(methods.BUILD_RECORD, methods.DIGEST_RECORD, methods.WRAP, methods.ATTACH_RECORD),
-            *([methods.CREATE_SIGNATURE] if is_signed else ()),
+            *([method_ids.REGISTER_INPUT] if inputs else ()),
+            *([method_ids.REGISTER_OUTPUT] if outputs else ()),
+            *([method_ids.LINK_PARENTS] if controls.parents else ()),
+            *([method_ids.CAPTURE_ERRORS] if errors else ()),
+            *([method_ids.CAPTURE_WARNINGS] if warnings else ()),
+            *(method_ids.BUILD_RECORD, method_ids.DIGEST_RECORD, method_ids.WRAP, method_ids.ATTACH_RECORD),
+            *([method_ids.CREATE_SIGNATURE] if is_signed else ()),
         ],
         time=None if controls.deterministic else subject.occasion.time,
     )
@@ -267,7 +267,7 @@ def _finder(arguments: JSON, result: JSON, known: set[str]) -> Callable[[Evidenc
 
 def _done(artifacts: Sequence[Artifact], evidence: Sequence[Evidence]) -> Iterable[str]:
     if any(artifact.digest is not None and not artifact.is_claimed for artifact in artifacts):
-        yield methods.DIGEST_SHA256
-    for mark, method in (("#json:/", methods.EVIDENCE_JSON), ("#text:line:", methods.EVIDENCE_LINES)):
+        yield method_ids.DIGEST_SHA256
+    for mark, method in (("#json:/", method_ids.EVIDENCE_JSON), ("#text:line:", method_ids.EVIDENCE_LINES)):
         if any(mark in item.source for item in evidence):
             yield method

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from portbook import Controls, Subject, enclose, inspect_envelope, wrap
 from portbook.canonical import NotJSON, digest, jcs_bytes, json_bytes
-from portbook.envelope.wrap import signed_bytes
 from portbook.errors import Refused
 from portbook.provenance.anchors import Evidence
+from portbook.provenance.signing import signed_bytes
 from portbook.wire.parsing import parse
 from support.counts import count
 from support.envelope_samples import KEY, OTHER_KEY, SUBJECT, json_values

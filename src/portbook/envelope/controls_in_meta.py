@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.provenance.lengths import MAX_PARENTS, require_length
+from portbook.provenance.require_length import require_length
 
 if TYPE_CHECKING:
-    from portbook.envelope.problems import Problem
+    from portbook.envelope.errors_and_warnings import Problem
 
 __all__ = [
     "CONTROLS",
@@ -38,6 +38,8 @@ Default = Literal["off", "wrap", "provenance"]
 
 CONTROLS: Final = frozenset({"capture_provenance", "capture_artifacts", "provenance_mode", "parents"})
 
+# The parents that one record may name.
+_MAX_PARENTS: Final = 100
 _MAX_RUN_ID: Final = 200
 
 
@@ -113,7 +115,7 @@ def read_controls(
     parents = given.get("parents", [])
     if not _are_run_ids(parents):
         warnings.append(
-            _ignored("parents", f"must be at most {MAX_PARENTS} strings of 1 to {_MAX_RUN_ID} characters")
+            _ignored("parents", f"must be at most {_MAX_PARENTS} strings of 1 to {_MAX_RUN_ID} characters")
         )
         parents = []
     if not capture_provenance:
@@ -154,12 +156,12 @@ def take_meta(params: JSONObject) -> tuple[JSONObject, JSON]:
 def _are_run_ids(value: JSON) -> bool:
     return (
         isinstance(value, list)
-        and len(value) <= MAX_PARENTS
+        and len(value) <= _MAX_PARENTS
         and all(isinstance(item, str) and 0 < len(item) <= _MAX_RUN_ID for item in value)
     )
 
 
 def _ignored(name: str, problem: str) -> Problem:
-    from portbook.envelope.problems import BAD_CONTROL, Problem  # late: only for a mistake
+    from portbook.envelope.errors_and_warnings import BAD_CONTROL, Problem  # late: only for a mistake
 
     return Problem(BAD_CONTROL, f"_meta/{name}: {problem}.", {"control": name})

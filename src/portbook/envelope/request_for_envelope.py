@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from portbook.envelope.provenance_controls import Controls, Default, read_controls, take_meta
+from portbook.envelope.controls_in_meta import Controls, Default, read_controls, take_meta
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import Validator

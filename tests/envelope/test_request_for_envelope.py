@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from portbook import Controls, SchemaRegistry
-from portbook.envelope.request import is_request, read_request
+from portbook.envelope.request_for_envelope import is_request, read_request
 from portbook.errors import Reason, Refused
 from portbook.provenance.artifacts import Artifact
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.provenance import methods
-from portbook.provenance.methods import PROMISES, flaw_of
+from portbook.provenance import method_ids
+from portbook.provenance.method_ids import PROMISES, flaw_of
 
-OURS = [getattr(methods, name) for name in methods.__all__ if isinstance(getattr(methods, name), str)]
+OURS = [
+    getattr(method_ids, name) for name in method_ids.__all__ if isinstance(getattr(method_ids, name), str)
+]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ __all__ = [
     "Scalar",
     "ending_problem",
     "exception_problem",
+    "exit_problem",
     "own_problems",
+    "stderr_problem",
 ]
 
 EXECUTION_FAILED: Final = "ADAPTER.EXECUTION.FAILED"
@@ -52,6 +54,9 @@ Scalar: TypeAlias = str | int | float | bool | None
 # The lengths that the envelope's schema allows.
 _MAX_CODE: Final = 200
 _MAX_MESSAGE: Final = 2000
+
+# The end of standard error is kept, because programs report their error last.
+_MAX_STDERR: Final = 2000
 
 # The most errors of a tool, and the most anchors of one error; longer lists would not be read.
 _MAX_ENTRIES: Final = 20
@@ -96,6 +101,22 @@ def exception_problem(error: BaseException) -> Problem:
         {**_scalars_of(stated.data), "exception": name},
         stated.retryable,
     )
+
+
+def exit_problem(status: int, stderr: str = "") -> Problem:
+    """Return the problem of a program that exited with `status`; as in Python, negative for a signal."""
+    said: dict[str, Scalar] = {"stderr": stderr[-_MAX_STDERR:]} if stderr else {}
+    if status < 0:
+        message = f"Tool execution was ended by signal {-status}."
+        return Problem(EXECUTION_FAILED, message, {"signal": -status, **said})
+    message = f"Tool execution failed with exit code {status}."
+    return Problem(EXECUTION_FAILED, message, {"exit_code": status, **said})
+
+
+def stderr_problem(stderr: str) -> Problem:
+    """Return the problem of a tool that failed, where only its standard error is known."""
+    message = "Tool execution failed; standard error says why."
+    return Problem(EXECUTION_FAILED, message, {"stderr": stderr[-_MAX_STDERR:]})
 
 
 def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
