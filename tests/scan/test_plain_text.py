@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.scan.defined_texts import DefinedText
 from portbook.scan.encoded_text import find_encoded
 from portbook.scan.plain_text import respelled
+from portbook.scan.scanned_texts import DefinedText
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_every_import_keeps_the_layers() -> None:
         ("import time", "pipeline.py", PURE),
         (
             "import pathlib",
-            "redaction/marks.py",
+            "redaction/replacements.py",
             "No I/O, no clock, no randomness where the pipeline decides",
         ),
         ("import jsonschema_rs", "tools/catalog.py", "Only the engine knows the validator library"),

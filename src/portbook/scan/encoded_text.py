@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
-from portbook.scan.defined_texts import DefinedText
-from portbook.scan.directives import weigh, weigh_directives
+from portbook.scan.directive_weights import weigh, weigh_directives
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.plain_text import respelled
+from portbook.scan.scanned_texts import DefinedText
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["find_encoded"]

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from portbook.scan.defined_texts import DefinedText
-from portbook.scan.directives import weigh_directives
+from portbook.scan.directive_weights import weigh_directives
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.plain_text import look_alike, misread, plain, sentences
+from portbook.scan.scanned_texts import DefinedText
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["Neighbours", "find_look_alike", "find_reach"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.builtin.sections import Section, cut
+from portbook.builtin.docs_sections import Section, cut
 
 
 def sections(path: str, text: str) -> list[tuple[str, str, str]]:

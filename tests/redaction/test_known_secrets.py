@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.redaction import Redactor
-from portbook.redaction.known_values import has_views, views
+from portbook.redaction.known_secrets import has_views, views
 
 SECRET = "p@ss w<ü>rd/+"
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from portbook.builtin.folder import MARKDOWN
+from portbook.builtin.docs_folder import MARKDOWN
 
 __all__ = ["Section", "cut"]
 
