@@ -16,13 +16,17 @@ from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.wire.parsing import parse
 
-__all__ = ["BASE64", "NOT_JSON", "Form", "Ran", "outcome_of"]
+__all__ = ["BASE64", "MAX_OUTPUT_BYTES", "NOT_JSON", "TOO_LARGE", "Form", "Ran", "outcome_of"]
 
 # The format of a program's output; "auto" detects it.
 Form = Literal["auto", "json", "text"]
 
 NOT_JSON: Final = "ADAPTER.OUTPUT.NOT_JSON"
 BASE64: Final = "ADAPTER.OUTPUT.BASE64"
+TOO_LARGE: Final = "ADAPTER.OUTPUT.TOO_LARGE"
+
+# More than one JSON document needs; a program that never stops must not take all memory.
+MAX_OUTPUT_BYTES: Final = 64 << 20
 
 
 class Ran(NamedTuple):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.scan.encoded_text import find_encoded
-from portbook.scan.plain_text import respelled
+from portbook.scan.encoded_text import find_encoded, respelled
 from portbook.scan.scanned_texts import DefinedText
 
 
