@@ -34,7 +34,7 @@ from portbook.redaction import Redactor
 from portbook.settings import load_settings
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
 from portbook.wire.lines_and_size_limit import LineSplitter
 from portbook.wire.parsing import parse, read_id
 

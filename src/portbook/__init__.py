@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from portbook.provenance.subject import Subject
     from portbook.tools.content import Blob, Content, Embedded, Message, ResourceLink, Text
     from portbook.tools.context import Context
+    from portbook.tools.contract_registry import BadBundle, SchemaRegistry
     from portbook.tools.images_and_audio import Audio, Image
     from portbook.tools.questions import Form, OpenPage, Roots, Sample
-    from portbook.tools.registry import BadBundle, SchemaRegistry
     from portbook.tools.spec import BadTool, NotFound, ToolError
     from portbook.tools.toolset import Toolset
 
@@ -73,7 +73,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("Audio", "Image"), "portbook.tools.images_and_audio"),
     **dict.fromkeys(("Form", "OpenPage", "Roots", "Sample"), "portbook.tools.questions"),
-    "BadBundle": "portbook.tools.registry",
+    "BadBundle": "portbook.tools.contract_registry",
     "BadKey": "portbook.provenance.signing",
     "BadTool": "portbook.tools.spec",
     "CanonicalError": "portbook.errors",
@@ -87,7 +87,7 @@ _HOMES = {
     "NotJSON": "portbook.canonical",
     "Problem": "portbook.envelope.errors_and_warnings",
     "PublicKey": "portbook.provenance.signing",
-    "SchemaRegistry": "portbook.tools.registry",
+    "SchemaRegistry": "portbook.tools.contract_registry",
     "ToolError": "portbook.tools.spec",
     "SigningKey": "portbook.provenance.signing",
     "Subject": "portbook.provenance.subject",

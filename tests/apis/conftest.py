@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.left_out import LeftOutOperation
+from portbook.apis.left_out_operations import LeftOutOperation
 from portbook.apis.openapi.document_files import Documents
+from portbook.apis.openapi.document_operations import read_openapi
 from portbook.apis.openapi.imported_arguments import ANY_ARGUMENT, ArgumentRules
 from portbook.apis.openapi.operation_reader import ImportedOperation
-from portbook.apis.openapi.paths import read_openapi
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from portbook.apis.credential_choice import ChosenCredentials, CredentialChooser
 from portbook.apis.gateway import Gateway, Login, ManagedIdentity, Secret
 from portbook.apis.openapi.security_schemes import Requirement, SecurityScheme, described
 from portbook.apis.table_reader import Table
-from portbook.tools.operation import CredentialUse
+from portbook.tools.http_operation import CredentialUse
 
 KEY = CredentialUse("key", "header", "X-Key")
 QUERY = CredentialUse("query", "query", "api_key")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.apis.document_lock import DocumentLock, LockedDocument
+from portbook.apis.fetched_documents import DocumentLock, LockedDocument
 from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from portbook.apis.gateway import Gateway
-from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.left_out_operations import Cause, LeftOutOperation
 from portbook.errors import Reason
 from portbook.tools.catalog import Catalog
-from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace
+from portbook.tools.http_operation import HttpOperation, Parameter, ParameterPlace
 from portbook.tools.spec import Effect, ToolSpec
 from support.http_tables import BASE, complaint, operation, read
 

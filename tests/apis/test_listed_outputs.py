@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.api_tool import is_small_enough_to_list
+from portbook.apis.output_schemas import is_small_enough_to_list
 from support.portbook_process import run
 
 

@@ -20,7 +20,7 @@ from portbook.apis.parameter_styles import (
     pairs_of,
 )
 from portbook.model import JSON
-from portbook.tools.operation import Style
+from portbook.tools.http_operation import Style
 
 LIST: list[JSON] = ["blue", "black", "brown"]
 OBJECT: dict[str, JSON] = {"R": 100, "G": 200, "B": 150}

@@ -7,7 +7,7 @@ import pytest
 from portbook.apis.path_arguments import segment_of
 from portbook.errors import Refused
 from portbook.model import JSON
-from portbook.tools.operation import Parameter, ParameterPlace, Style
+from portbook.tools.http_operation import Parameter, ParameterPlace, Style
 
 
 def segment(value: JSON, style: Style) -> str:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from portbook.apis.request_composer import Composed, Composer
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.tools.operation import BodyPart, CredentialUse, HttpOperation, Parameter, ParameterPlace, Style
+from portbook.tools.http_operation import (
+    BodyPart,
+    CredentialUse,
+    HttpOperation,
+    Parameter,
+    ParameterPlace,
+    Style,
+)
 
 BASE = "https://api.example.com/base/"
 

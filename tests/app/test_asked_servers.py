@@ -8,7 +8,7 @@ from pathlib import Path
 
 from portbook.app.asked_servers import ask_servers, declared_servers
 from portbook.settings import load_settings
-from portbook.upstreams.definitions import Offer
+from portbook.upstreams.listed_definitions import Offer
 from support.pinned_folder import LIST, SEND, PinnedFolder
 
 

@@ -11,7 +11,7 @@ from portbook.app.pin_review import PinReview, ShownDefinition
 from portbook.errors import Reason, Refused
 from portbook.pins.on_change import OnChange, PinSettings, Reaction
 from portbook.pins.pin_lock import PinLock, approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from support.pinned_folder import BREAKING, LIST, SEND, WIDENED
 

@@ -14,7 +14,7 @@ from portbook.errors import Reason, Refused
 from portbook.policy import Action, PolicyInput, decide
 from portbook.settings import BadSettings, Settings, load_settings
 from portbook.stages.rules_in_force import Rules
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 
 CANARY = "canary-4711"

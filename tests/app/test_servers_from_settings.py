@@ -10,7 +10,7 @@ from portbook.pins.on_change import PinSettings
 from portbook.settings import load_settings
 from portbook.stores.sqlite import Store
 from portbook.stores.upstreams import ObservationStore
-from portbook.upstreams.definitions import ObservedDefinition, Offer
+from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from support.pinned_folder import SEND, PinnedFolder
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from portbook.assets.asset_tools import asset_tools
 from portbook.assets.library import EMPTY, Library, load_library
-from portbook.assets.toolset import asset_tools
 from support.asset_samples import ASSET, TONE, Write
 from support.portbook_process import TESTS
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.assets import schema_files
-from portbook.assets.files import CannotRead, Found
+from portbook.assets.json_files import CannotRead, Found
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.schema.engine import BadSchema
 from support.asset_samples import Write

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.schema_of_asset import component_of, named_schema, schema_name, version_of
+from portbook.assets.schema_names_and_versions import component_of, schema_name, version_of
+from portbook.assets.schema_of_asset import named_schema
 
 KNOWN = ["tone", "control-bundle", "synesthetic-asset", "nested/deep"]
 

@@ -16,7 +16,7 @@ from portbook.redaction import Redactor
 from portbook.stages.recorder import both_views, intent_view, without_secrets
 from portbook.stages.state import Trail
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 
 IDS = (b"request-id", b"trace-id", b"span-id")

@@ -12,7 +12,7 @@ from portbook.app.offered_decisions import OfferedDecision
 from portbook.cli.adopt_report import ServerRow, found_line, sandbox_lines, table_lines, verdict_lines
 from portbook.exports.client_table import CLIENTS
 from portbook.pins.on_change import OnChange
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import judge
 from portbook.policy import Action
 from portbook.tools.spec import Effect

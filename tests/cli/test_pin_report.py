@@ -8,7 +8,7 @@ import click
 
 from portbook.cli.pin_report import approved_words, differing, report_data, report_words
 from portbook.pins.on_change import OnChange
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import judge
 
 TOOL: dict[str, Any] = {"name": "t", "inputSchema": {"type": "object"}}

@@ -12,8 +12,8 @@ from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import Arrival, Call, Caller, CallerContext, Completed, Done, Identity, Outcome
 from portbook.policy import Limits, read_policy
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.operation import HttpOperation
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 
 ARRIVAL = Arrival("http", "/execute")

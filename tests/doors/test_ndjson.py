@@ -337,6 +337,10 @@ class Counting:
     async def write(self, data: bytes) -> None:
         self.writes.append(data)
 
+    def write_now(self, data: bytes) -> bytes:
+        self.writes.append(data)
+        return b""
+
 
 def test_slow_calls_do_not_hold_back_the_first_answer(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = Counting()

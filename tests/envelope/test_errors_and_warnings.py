@@ -15,7 +15,7 @@ from portbook.envelope.errors_and_warnings import (
     stderr_problem,
 )
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
 
 SCHEMA = SchemaRegistry().load("mcp.envelope.v0.1")
 

@@ -12,7 +12,7 @@ from portbook.apis.gateway import Gateway, Login, Secret
 from portbook.executors.credentials import Credentials, SentCredentials
 from portbook.executors.secrets import NoCredential
 from portbook.net.http_client import HttpClient
-from portbook.tools.operation import CredentialUse
+from portbook.tools.http_operation import CredentialUse
 
 BASE = "https://api.example.com"
 

@@ -8,7 +8,7 @@ import pytest
 
 from portbook.apis.gateway import Login, Secret
 from portbook.errors import Failed, Reason
-from portbook.tools.operation import CredentialUse, Parameter, ParameterPlace
+from portbook.tools.http_operation import CredentialUse, Parameter, ParameterPlace
 from support.http_scene import Scene, play
 from support.scripted_api import answer
 

@@ -17,7 +17,7 @@ from portbook.errors import Refused
 from portbook.executors.http_request import ComposedRequests
 from portbook.executors.memory_room import MemoryRoom
 from portbook.model import JSONObject
-from portbook.tools.operation import BodyPart, HttpOperation
+from portbook.tools.http_operation import BodyPart, HttpOperation
 
 UPLOAD = HttpOperation(
     "api",

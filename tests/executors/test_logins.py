@@ -10,7 +10,7 @@ import pytest
 from portbook.apis.gateway import Login, Secret
 from portbook.executors.credentials import LoginValue
 from portbook.executors.secrets import NoCredential
-from portbook.tools.operation import CredentialForm
+from portbook.tools.http_operation import CredentialForm
 
 ENVIRON = {"KEY": "k-1", "PAIR": "ada:p w", "COLON": "a:b"}
 KEY = Secret(env="KEY")

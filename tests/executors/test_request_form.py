@@ -13,7 +13,7 @@ from portbook.executors.credentials import Credentials, SentCredentials
 from portbook.executors.http_request import RequestForm, proxy_of
 from portbook.model import Identity, Run
 from portbook.net.http_client import HttpClient
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 
 RUN = Run(1000, Identity("r-1", "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331b7ad6b7169203331"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.model import JSON
-from portbook.pins.schema_change import comparable_schema
+from portbook.pins.change_grades import comparable_schema
 from portbook.schema.engine import BadSchema
 
 DRAFT_07 = "http://json-schema.org/draft-07/schema#"

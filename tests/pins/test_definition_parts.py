@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.pins.difference import digest_of_part, is_same_part, parts_of
+from portbook.pins.pinned_definitions import digest_of_part, is_same_part, parts_of
 
 
 def test_parts_are_the_members_of_a_definition_but_for_its_name() -> None:

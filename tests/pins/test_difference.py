@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from portbook.model import JSONObject
+from portbook.pins.change_grades import Effort
 from portbook.pins.difference import difference_of
 from portbook.pins.on_change import Grade
-from portbook.pins.schema_change import Effort
 
 TEXT: dict[str, Any] = {"type": "string"}
 TOOL: dict[str, Any] = {

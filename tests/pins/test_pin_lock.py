@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.document_lock import DocumentLock, LockedDocument
+from portbook.apis.fetched_documents import DocumentLock, LockedDocument
 from portbook.pins.pin_lock import PinLock, approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.pins.on_change import Grade, OnChange, Reaction
-from portbook.pins.server_definitions import SERVER, ServerDefinitions
+from portbook.pins.pinned_definitions import SERVER, ServerDefinitions
 from portbook.pins.standing import Standing, judge
 
 TEXT: dict[str, Any] = {"type": "string"}

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.errors import Reason
 from portbook.policy import Decision, Limits, PolicyInput, decide, read_policy
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect
 from support.policy_tables import CALL, case, policy, rule
 

@@ -15,7 +15,7 @@ from portbook.policy.replay import Replayed, replay, subject_of
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
 from portbook.tools.catalog import Catalog
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 
 RECORD: dict[str, Any] = {

@@ -17,7 +17,7 @@ from portbook.provenance.artifacts import (
     is_json,
     referred_artifact,
 )
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
 
 KNOWN = "54fb66ce0aa908012dc9c432d77d16df95a3d5033a557d1c14cfc6d82a63ae34"
 

@@ -16,7 +16,7 @@ from portbook.provenance.artifacts import Artifact
 from portbook.provenance.inputs_and_outputs import inputs_of
 from portbook.provenance.record_and_run_id import ProvenanceForm
 from portbook.provenance.subject import Subject
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
 
 SUBJECT = Subject("t", "1", arguments={"a": 1})
 GOVERNED = replace(

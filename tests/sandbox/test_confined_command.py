@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from portbook.sandbox import confine
-from portbook.sandbox.confined_command import NotConfinable, confined_command, problem_of_system
+from portbook.sandbox.confined_command import NotConfinable, confined_command
 from portbook.sandbox.declared_sandbox import DeclaredSandbox
+from portbook.sandbox.supported_systems import problem_of_system
 
 WHO = {"PATH": "/usr/bin:/bin"}
 

@@ -14,7 +14,7 @@ from portbook.canonical import fingerprint
 from portbook.schema import cache
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator, compile_schema
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
 
 
 @pytest.fixture

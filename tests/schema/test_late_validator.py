@@ -6,7 +6,7 @@ import pytest
 
 from portbook.schema.cache import LateValidator, NotCompiled, validator_for
 from portbook.schema.engine import Validator
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
 
 SCHEMA = {"type": "object", "required": ["a"]}
 

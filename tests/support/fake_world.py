@@ -21,7 +21,7 @@ from portbook.pipeline import Pipeline
 from portbook.policy import Limits, Policy, read_policy
 from portbook.stages.rules_in_force import Rules
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 
 KEY = "the key"

@@ -14,7 +14,7 @@ from portbook.executors.http import HttpExecutor
 from portbook.model import JSON, Identity, JSONObject, Run
 from portbook.net.destinations import Destinations
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 from support.scripted_api import Answer, Upstream
 

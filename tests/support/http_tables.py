@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from portbook.apis.http_table import HttpTools, read_http
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import ToolSpec
 
 HERE = Path("/settings")

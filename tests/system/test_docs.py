@@ -27,7 +27,7 @@ from portbook.model import Arrival, Call, CallerContext
 from portbook.settings import CONFIG_NAME, SETTINGS, load_settings
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
-from portbook.tools.asset_contracts import INPUTS, OUTPUTS
+from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.upstream_entry import UpstreamEntry

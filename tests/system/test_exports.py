@@ -25,8 +25,8 @@ from portbook.settings import BadSettings
 from portbook.testing import async_client, base_client, call_result, client, fixed_time, inquiries, upstream
 from portbook.tools import content, questions
 from portbook.tools.context import Context
+from portbook.tools.contract_registry import BadBundle, SchemaRegistry
 from portbook.tools.images_and_audio import Audio, Image
-from portbook.tools.registry import BadBundle, SchemaRegistry
 from portbook.tools.spec import BadTool, NotFound, ToolError
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__

@@ -93,11 +93,11 @@ NEVER = [
     "portbook.schema.explanation_cost",
     "portbook.schema.official_schema_override",
     "portbook.stores.writer",
-    "portbook.tools.asset_contracts",
+    "portbook.tools.asset_tool_schemas",
     "portbook.tools.content",
-    "portbook.tools.operation",
+    "portbook.tools.http_operation",
     "portbook.tools.questions",
-    "portbook.tools.resources_and_prompts",
+    "portbook.tools.resource_and_prompt_functions",
 ]
 
 
@@ -201,7 +201,6 @@ def test_a_toolset_with_a_model_adds_pydantic_and_little_else(tmp_path: Path, mo
     assert {each for each in added if each.partition(".")[0] == "portbook"} == {
         "portbook.schema.evaluation_cost",
         "portbook.schema.references",
-        "portbook.tools.accepted_names",
         "portbook.tools.pydantic_conversion",
         "portbook.tools.type_schemas",
     }

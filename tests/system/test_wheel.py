@@ -38,7 +38,7 @@ def test_the_contract_schemas_are_found_inside_the_installed_wheel(wheel: Path, 
     )
     assert {f"portbook/doors/http/pages/{page}" for page in pages} <= set(names)
     script = (
-        "import portbook, portbook.tools.registry as r;"
+        "import portbook, portbook.tools.contract_registry as r;"
         "assert 'site' in portbook.__file__, portbook.__file__;"
         "registry = portbook.SchemaRegistry();"
         "assert 'site' in str(registry.schema_root);"

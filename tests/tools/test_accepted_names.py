@@ -9,7 +9,7 @@ import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, TypeAdapter, validate_call
 from typing_extensions import TypedDict
 
-from portbook.tools.accepted_names import flaw_of
+from portbook.tools.pydantic_conversion import flaw_of
 
 BY_NAME = ConfigDict(populate_by_name=True)
 CHOICES = AliasChoices("a", "b")

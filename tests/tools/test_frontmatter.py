@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.model import JSON
-from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of, line_of_member
+from portbook.tools.skill_folder import BadFrontmatter, frontmatter_of, line_of_member
 
 
 @pytest.mark.parametrize(

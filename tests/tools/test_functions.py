@@ -24,7 +24,7 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.catalog import Tool
-from portbook.tools.source_place import shown_file
+from portbook.tools.mistake_place import shown_file
 from portbook.tools.spec import BadTool
 from support.served_functions import case, serve
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from portbook.tools.source_place import shown_file
+from portbook.tools.mistake_place import shown_file
 from portbook.tools.spec import BadTool
 from support.served_functions import case, serve
 

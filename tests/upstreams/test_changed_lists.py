@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from portbook.upstreams import subscriptions as module
-from portbook.upstreams.subscriptions import ChangedLists
+from portbook.upstreams import announced_changes as module
+from portbook.upstreams.announced_changes import ChangedLists
 
 TOOLS, PROMPTS = "notifications/tools/list_changed", "notifications/prompts/list_changed"
 

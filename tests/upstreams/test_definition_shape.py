@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.upstreams.definitions import problem_in, without_nulls
+from portbook.upstreams.listed_definitions import problem_in, without_nulls
 
 TOOL: dict[str, Any] = {"name": "t", "inputSchema": {}}
 

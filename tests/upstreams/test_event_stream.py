@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from portbook.upstreams.event_stream import UpstreamEvents
+from portbook.upstreams.http_transport import UpstreamEvents
 from portbook.wire.lines_and_size_limit import OVERSIZE
 
 

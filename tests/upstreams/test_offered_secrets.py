@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from portbook.upstreams.definitions import ObservedDefinition, Offer
+from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.offered_secrets import without_secrets
 
 

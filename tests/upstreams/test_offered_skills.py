@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from portbook.tools.skill_file import SkillFile
-from portbook.upstreams.definitions import ObservedDefinition
+from portbook.upstreams.listed_definitions import ObservedDefinition
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.offered_specs import specs_of
+from portbook.upstreams.names_and_effects import specs_of
+from portbook.upstreams.offered_skills import SkillFile
 
 URI, FILE = "skill://forms/SKILL.md", "skill://forms/fields.md"
 WORDS: Any = {"name": "forms", "description": "Fill in forms"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from portbook.upstreams.definitions import ObservedDefinition, Offer
-from portbook.upstreams.instances import JudgedOffer, ProcessOffers
+from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.session_isolation import JudgedOffer, ProcessOffers
 from portbook.upstreams.trust import Judgement, Withheld
 
 ONE, OTHER = object(), object()

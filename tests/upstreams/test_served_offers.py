@@ -11,12 +11,12 @@ import pytest
 
 from portbook.model import JSONObject, Kind
 from portbook.pins.pin_lock import approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec
 from portbook.tools.withheld_entry import WithheldEntry
 from portbook.upstreams import served_offers as module
-from portbook.upstreams.definitions import ObservedDefinition, Offer
+from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.served_offers import ServedOffers
 from portbook.upstreams.trust import Memory, PinnedTrust

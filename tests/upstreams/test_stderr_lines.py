@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.upstreams.stdio_transport import StderrLines
+from portbook.upstreams.stderr_lines import StderrLines
 
 
 def lines_of(*chunks: bytes, at: float = 0.0) -> tuple[list[str], StderrLines]:

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.upstreams import supervisor
 from portbook.upstreams.answer_checks import AnswerChecks
-from portbook.upstreams.definitions import Offer
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.supervisor import Supervisor, Watcher
 from portbook.upstreams.transport import NotSent

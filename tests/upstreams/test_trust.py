@@ -9,11 +9,11 @@ import pytest
 
 from portbook.pins.on_change import OnChange, PinSettings, Reaction, TrustedBy
 from portbook.pins.pin_lock import PinLock, approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import Standing
 from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
-from portbook.upstreams.definitions import ObservedDefinition, Offer
+from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.trust import Memory, PinnedTrust, pinned_part
 

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from portbook.adopt.found_server import FoundServer, ServerPlace, may_be_secret
+from portbook.adopt.found_server import FoundServer, ServerPlace
 from portbook.adopt.reserved_variable import is_reserved, unreserved
+from portbook.adopt.secrets_of_entry import may_be_secret
 from portbook.adopt.toml_text import toml_value
 from portbook.model import JSON, JSONObject
 from portbook.text.late_pattern import late_pattern

@@ -5,15 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from portbook.apis.effect_by_method import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway, is_argument_header
 from portbook.apis.import_selection import ImportSelection
 from portbook.apis.imported_documents import PlacedOperation
 from portbook.apis.openapi.operation_reader import ImportedOperation
+from portbook.apis.output_schemas import is_small_enough_to_list, or_nothing
 from portbook.apis.table_reader import Table
-from portbook.model import JSON, JSONObject
+from portbook.model import JSONObject
 from portbook.tools.http_methods import METHODS
+from portbook.tools.http_operation import (
+    HttpOperation,
+    Parameter,
+    ParameterPlace,
+    problem_of_path,
+    split_path,
+)
 from portbook.tools.media_types import is_media_type
-from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, problem_of_path, split_path
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.tool_names import canonical_name
 
@@ -21,14 +29,10 @@ __all__ = [
     "MAX_RESPONSE_BYTES",
     "MAX_RETRIES",
     "MAX_TIMEOUT_MS",
-    "READING_METHODS",
     "TOOL_KEYS",
     "adjusted_tool",
     "declared_tool",
-    "default_effect",
     "imported_tool",
-    "is_small_enough_to_list",
-    "or_nothing",
 ]
 
 # A tool of an HTTP API that a table of the settings declares.
@@ -221,72 +225,8 @@ def adjusted_tool(table: Table, spec: ToolSpec) -> ToolSpec:
     )
 
 
-# The effect of an HTTP operation where nothing declares it: by its method.
-
-# Safe methods (RFC 9110, 9.2.1).
-READING_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-
-
-def default_effect(method: str) -> Effect:
-    """Return the effect of an operation with this `method`."""
-    if method in READING_METHODS:
-        return Effect.READ
-    return Effect.DESTRUCTIVE if method == "DELETE" else Effect.WRITE
-
-
 # The most that a table of the settings may ask for a tool of an HTTP API.
 
 MAX_TIMEOUT_MS: Final = 86_400_000
 MAX_RETRIES: Final = 10
 MAX_RESPONSE_BYTES: Final = 67_108_864
-
-# The result of an API that does something and answers with nothing: null.
-#
-# Many APIs answer 204, or with an empty body, where their document has an object. To withhold that would not
-# undo what they did. The schema that such a tool announces allows null, so that no result breaks the schema.
-# An operation that only reads is held to its document: its result is what it was called for.
-
-_NULL: Final[JSONObject] = {"type": "null"}
-
-
-def or_nothing(schema: JSONObject | bool) -> JSONObject | bool:
-    """Return a schema that allows null, too; definitions stay at its root, where references find them."""
-    if isinstance(schema, bool) or schema == _NULL:
-        return schema
-    inner = {name: value for name, value in schema.items() if name != "$defs"}
-    alternatives = inner["anyOf"] if inner.keys() == {"anyOf"} else [inner]
-    assert isinstance(alternatives, list)
-    if _NULL in alternatives:
-        return schema
-    united: JSONObject = {"anyOf": [*alternatives, _NULL]}
-    return {**united, "$defs": schema["$defs"]} if "$defs" in schema else united
-
-
-# Whether an imported tool's output schema is small enough for lists.
-#
-# A document's schemas refer to each other, and a schema in a list has to hold all that it refers to: every
-# tool of a large API would repeat half of its document. The schema is left out of lists then, and still
-# checks every result.
-
-# A page of 100 tools then holds less than a megabyte of output schemas.
-_MAX_CHARACTERS: Final = 8_192
-
-# What a member or an item takes beside its text: quotes, a colon, a comma.
-_PUNCTUATION: Final = 4
-
-
-def is_small_enough_to_list(schema: JSON) -> bool:
-    """Return whether a schema has at most about 8 KiB as JSON; looks at no more of it than that."""
-    left = _MAX_CHARACTERS
-    waiting: list[JSON] = [schema]
-    while waiting and left >= 0:
-        value = waiting.pop()
-        left -= _PUNCTUATION
-        if isinstance(value, dict):
-            left -= sum(map(len, value)) + _PUNCTUATION * len(value)
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-        elif isinstance(value, str):
-            left -= len(value)
-    return left >= 0

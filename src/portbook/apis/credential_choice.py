@@ -18,7 +18,7 @@ from portbook.apis.openapi.security_schemes import Requirement, SecurityScheme, 
 from portbook.apis.table_reader import Table
 from portbook.escaping import escaped
 from portbook.text.did_you_mean import did_you_mean
-from portbook.tools.operation import CredentialUse
+from portbook.tools.http_operation import CredentialUse
 
 __all__ = ["ChosenCredentials", "CredentialChooser", "require_known_schemes"]
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from portbook.apis.table_reader import Table
 from portbook.net.destinations import BadDestination, parse_url
-from portbook.tools.operation import is_token
+from portbook.tools.http_operation import is_token
 
 __all__ = [
     "BASE_URL_VARIABLE",

@@ -21,14 +21,14 @@ from portbook.apis.described_members import described_members
 from portbook.apis.gateway import GATEWAY_KEYS, Gateway, read_base_url, read_gateway
 from portbook.apis.import_selection import missing_operation
 from portbook.apis.imported_documents import DOCUMENT_KEYS, ImportedDocuments, read_documents
-from portbook.apis.left_out import LeftOutOperation, summary_of
+from portbook.apis.left_out_operations import LeftOutOperation, summary_of
 from portbook.apis.many_tools import hint_of_many_tools
+from portbook.apis.output_schemas import without_usable_results
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
-from portbook.apis.unchecked_results import without_usable_results
 from portbook.model import JSONObject
+from portbook.tools.http_operation import HttpOperation, problem_of_base_url
 from portbook.tools.media_types import MediaKind, kind_of
-from portbook.tools.operation import HttpOperation, problem_of_base_url
 from portbook.tools.spec import ToolSpec
 from portbook.tools.tool_names import is_declarable
 

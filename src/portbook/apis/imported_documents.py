@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from portbook.apis.credential_choice import ChosenCredentials, CredentialChooser, require_known_schemes
-from portbook.apis.document_sources import DocumentSource, read_sources
+from portbook.apis.fetched_documents import DocumentSource, read_sources
 from portbook.apis.gateway import Gateway, is_argument_header, sends_cookies
 from portbook.apis.import_selection import SELECTION_KEYS, ImportSelection
-from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.left_out_operations import Cause, LeftOutOperation
 from portbook.apis.openapi.document_files import BadOpenAPI, Documents
+from portbook.apis.openapi.document_operations import operation_names, read_openapi
 from portbook.apis.openapi.imported_arguments import ArgumentRules
-from portbook.apis.openapi.operation_reader import ImportedNames, ImportedOperation, OperationHead
-from portbook.apis.openapi.paths import operation_names, read_openapi
+from portbook.apis.openapi.operation_names import ImportedNames
+from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead
 from portbook.apis.openapi.security_schemes import SecurityScheme, read_schemes
 from portbook.apis.openapi.servers import Server, ServerChooser, ServerVariables
 from portbook.apis.table_reader import Table

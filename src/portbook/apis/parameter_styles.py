@@ -21,7 +21,7 @@ from portbook.canonical import json_bytes
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.schema.violation_wording import escape_pointer
-from portbook.tools.operation import Style
+from portbook.tools.http_operation import Style
 
 __all__ = [
     "AmbiguousText",

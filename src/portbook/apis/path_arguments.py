@@ -19,7 +19,7 @@ from portbook.apis.parameter_styles import (
     without_nulls,
 )
 from portbook.model import JSON
-from portbook.tools.operation import Parameter, Style
+from portbook.tools.http_operation import Parameter, Style
 
 __all__ = ["segment_of"]
 

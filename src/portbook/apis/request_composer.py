@@ -33,8 +33,15 @@ from portbook.model import JSON, JSONObject
 from portbook.net.destinations import parse_url
 from portbook.text.named_tuple import new_tuple
 from portbook.tools.http_methods import BODY_METHODS
+from portbook.tools.http_operation import (
+    HttpOperation,
+    Parameter,
+    ParameterPlace,
+    Style,
+    is_token,
+    split_path,
+)
 from portbook.tools.media_types import JSON_TYPE, MediaKind, kind_of
-from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style, is_token, split_path
 
 __all__ = ["Composed", "Composer"]
 

@@ -15,8 +15,8 @@ from portbook.protocol.message_validation import SchemaValidator
 from portbook.schema.official_schemas import SchemaStore
 from portbook.settings import Settings
 from portbook.tools.catalog import Catalog
-from portbook.upstreams.definitions import Offer
 from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream, read_mcp
 from portbook.upstreams.trust import Judgement, Trust, Withheld
 

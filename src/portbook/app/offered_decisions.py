@@ -8,13 +8,13 @@ from typing import NamedTuple
 from portbook.access.callers import ANONYMOUS
 from portbook.app.rules_from_settings import policy_of
 from portbook.pins.pin_lock import PinLock
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.policy import Action, PolicyInput, decide
 from portbook.settings import Settings
 from portbook.tools.spec import Effect
-from portbook.upstreams.definitions import ObservedDefinition
+from portbook.upstreams.listed_definitions import ObservedDefinition
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.offered_specs import specs_of
+from portbook.upstreams.names_and_effects import specs_of
 
 __all__ = ["OfferedDecision", "offered_decisions"]
 

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 from portbook.canonical import fingerprint
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.pins.difference import PinnedKind, compared_parts
+from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pin_lock import PinLock, approve_definitions
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.pins.standing import PinVerdict, PinVerdicts, judge
 from portbook.stores.upstreams import ObservationStore
-from portbook.upstreams.definitions import Offer
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.trust import pinned_part
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from portbook.audit.keyed_digests import AuditKey
     from portbook.provenance.signing import Signer
     from portbook.stores.shared_rates import TokenBlocks
-    from portbook.tools.operation import HttpOperation
+    from portbook.tools.http_operation import HttpOperation
 
 __all__ = [
     "policy_of",

@@ -18,8 +18,8 @@ from portbook.settings import Settings
 from portbook.stores.errors import StoreError
 from portbook.stores.upstreams import ObservationStore
 from portbook.tools.toolset import Changed
-from portbook.upstreams.definitions import Offer
 from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.trust import Memory, PinnedTrust, Trust
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
-    from portbook.tools.operation import HttpOperation
+    from portbook.tools.http_operation import HttpOperation
 
 __all__ = [
     "doubts_of",

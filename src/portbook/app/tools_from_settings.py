@@ -8,20 +8,20 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from portbook.assets.library_folders import find_folders
+from portbook.assets.library_folders import find_folders, listed_folder
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
-from portbook.tools.registry import BadBundle, Bundle, SchemaRegistry
-from portbook.tools.shipped import shipped_folder
-from portbook.tools.source_place import shown_file
+from portbook.tools.contract_registry import BadBundle, Bundle, SchemaRegistry
+from portbook.tools.mistake_place import shown_file
+from portbook.tools.packaged_files import shipped_folder
 from portbook.tools.spec import BadTool, ToolSpec
 from portbook.tools.toolset import Toolset
 from portbook.tools.toolset_loader import MissingToolset, ToolsetLoader
 
 if TYPE_CHECKING:
     from portbook.apis.gateway import Gateway
-    from portbook.apis.left_out import LeftOutOperation
+    from portbook.apis.left_out_operations import LeftOutOperation
     from portbook.assets.library import Library
     from portbook.assets.populate_backend import Backend
     from portbook.upstreams.mcp_table import DeclaredUpstream
@@ -67,8 +67,8 @@ def collect_tools(
     left_out: tuple[LeftOutOperation, ...] = ()
     library = asset_library(settings)
     if library is not None:
-        from portbook.assets.resources import asset_resources
-        from portbook.assets.toolset import asset_tools
+        from portbook.assets.asset_resources import asset_resources
+        from portbook.assets.asset_tools import asset_tools
 
         warnings.extend(_placed(settings, each) for each in library.warnings)
         secrets = "give" if settings.asset_redaction == "off" else "refuse"
@@ -177,8 +177,6 @@ def asset_library(settings: Settings) -> Library | None:
 
 def _placed(settings: Settings, warning: str) -> str:
     """Return a warning of the library, with the place of the setting if it is about the folder itself."""
-    from portbook.assets.documents import listed_folder  # late: only where assets are served
-
     for key, folder in (("schemas", settings.asset_schemas), ("examples", settings.asset_examples)):
         if folder is not None and warning.startswith(
             f"{listed_folder(folder, settings.folder).as_posix()}: "

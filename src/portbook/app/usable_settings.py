@@ -15,7 +15,7 @@ from portbook.schema.cache import LateValidator
 from portbook.schema.engine import Validator
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.named_tuple import NamedTuple
-from portbook.tools.registry import BadBundle, SchemaRegistry
+from portbook.tools.contract_registry import BadBundle, SchemaRegistry
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
 

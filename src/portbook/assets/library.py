@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from portbook.assets.documents import listed_folder, objects_in, spelled_folder
+from portbook.assets.json_files import objects_in
+from portbook.assets.library_folders import listed_folder, spelled_folder
 from portbook.assets.schema_files import LeftOut, SchemaFolder
-from portbook.assets.schema_of_asset import ALIASES, component_of, named_schema, schema_name, version_of
+from portbook.assets.schema_names_and_versions import ALIASES, component_of, schema_name, version_of
+from portbook.assets.schema_of_asset import named_schema
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator

@@ -13,12 +13,12 @@ from typing import Final
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from portbook.assets.library import Library
-from portbook.assets.schema_of_asset import ASSET
-from portbook.assets.validate import bounded, check
+from portbook.assets.schema_names_and_versions import ASSET
+from portbook.assets.validate_asset import bounded, check
 from portbook.canonical import json_bytes
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.tools.operation import HttpOperation, problem_of_base_url, problem_of_path
+from portbook.tools.http_operation import HttpOperation, problem_of_base_url, problem_of_path
 from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES
 from portbook.wire.parsing import parse
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from portbook.assets.bundles import Bundler, SchemaBundle
-from portbook.assets.documents import listed_folder, objects_in, parsed_object
-from portbook.assets.files import CannotRead, json_files, read_below
-from portbook.assets.schema_of_asset import schema_name
+from portbook.assets.bundled_schemas import Bundler, SchemaBundle
+from portbook.assets.json_files import CannotRead, json_files, objects_in, parsed_object, read_below
+from portbook.assets.library_folders import listed_folder
+from portbook.assets.schema_names_and_versions import schema_name
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 

@@ -25,7 +25,7 @@ from portbook.tools.spec import Effect, ToolSpec
 if TYPE_CHECKING:
     import apsw
 
-    from portbook.tools.registry import Bundle
+    from portbook.tools.contract_registry import Bundle
 
 __all__ = ["Tokens", "docs_search_tool", "snippet"]
 

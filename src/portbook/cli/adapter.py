@@ -21,9 +21,8 @@ import click
 from portbook.app.assemble import assemble, open_journal
 from portbook.app.running_app import App
 from portbook.app.tools_from_settings import asset_library
-from portbook.assets.documents import parsed
-from portbook.assets.files import CannotRead, read_file
-from portbook.assets.validate import failed, validate_asset, without_reference
+from portbook.assets.json_files import CannotRead, parsed, read_file
+from portbook.assets.validate_asset import failed, validate_asset, without_reference
 from portbook.audit.journal import Journal
 from portbook.audit.memory_sink import NoSink
 from portbook.canonical import json_bytes

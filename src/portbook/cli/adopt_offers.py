@@ -19,12 +19,12 @@ from portbook.cli.adopt_difference import masked
 from portbook.cli.options import settings_from
 from portbook.pins.on_change import OnChange
 from portbook.pins.pin_lock import PinLock, approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts, judge, without_attacks
 from portbook.settings import CONFIG_NAME, Settings
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.text.late_pattern import late_pattern
-from portbook.upstreams.definitions import Offer
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.trust import pinned_part
 

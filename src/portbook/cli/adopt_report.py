@@ -13,7 +13,7 @@ from portbook.adopt.toml_text import toml_value
 from portbook.app.offered_decisions import OfferedDecision
 from portbook.escaping import escaped, escaped_lines
 from portbook.model import JSON
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts
 from portbook.pins.trusted_hints import harm_of
 from portbook.policy import Action

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import click
 
-from portbook.assets.check_file import FileProblem, Report
+from portbook.assets.validate_file import FileProblem, Report
 from portbook.canonical import json_bytes
 from portbook.escaping import escaped, escaped_json
 from portbook.version import __version__

@@ -14,16 +14,16 @@ from urllib.parse import unquote, urlsplit
 
 import click
 
-from portbook.assets.bundles import SchemaBundle
-from portbook.assets.check_file import MAX_BYTES, FileProblem, Report
+from portbook.assets.bundled_schemas import SchemaBundle
 from portbook.assets.compat.counterexample import EVERY_BREAK
 from portbook.assets.compat.verdict import Comparison, Compatibility, SchemaBreak, compare, compare_folders
-from portbook.assets.files import STDIN, CannotRead, read_named
+from portbook.assets.json_files import STDIN, CannotRead, read_named
 from portbook.assets.json_patch import diff
 from portbook.assets.library_folders import find_folders
 from portbook.assets.misspelt_keywords import misspelt_keywords
+from portbook.assets.named_schema_file import UnusableFile, lines_of, read_document, read_schema
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
-from portbook.assets.schema_source import UnusableFile, lines_of, read_document, read_schema
+from portbook.assets.validate_file import MAX_BYTES, FileProblem, Report
 from portbook.canonical import json_bytes
 from portbook.cli.asset_reports import BREAK, FORMATS, REMOVED, UNDECIDED, UNUSABLE, shown, width_of
 from portbook.cli.exit_codes import ExitCode

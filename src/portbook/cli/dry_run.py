@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 
 from portbook.access.callers import ANONYMOUS
-from portbook.apis.left_out import LeftOutOperation
+from portbook.apis.left_out_operations import LeftOutOperation
 from portbook.app.policy_trial import PlacedKey, decide_call, doubt_about, placed_keys
 from portbook.app.rules_from_settings import rules_of
 from portbook.app.start_warnings import policy_doubts, unknown_servers

@@ -13,7 +13,7 @@ from portbook.schema.official_schemas import BrokenSchema
 from portbook.settings import BadSettings, Settings, load_settings
 from portbook.stores.errors import BadLock
 from portbook.text.did_you_mean import did_you_mean
-from portbook.tools.registry import BadBundle
+from portbook.tools.contract_registry import BadBundle
 from portbook.tools.spec import BadTool
 
 __all__ = [

@@ -17,7 +17,7 @@ from portbook.cli.pin_report import approved_words, differing, report_data, repo
 from portbook.cli.pinned_servers import PinnedServers, open_servers
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with, verdict_or_none
 from portbook.pins.pin_lock import approve
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict
 from portbook.stores.errors import StoreError
 from portbook.stores.lock_file import LOCK_NAME

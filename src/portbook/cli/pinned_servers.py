@@ -17,12 +17,12 @@ from portbook.cli.terminal import fail, say
 from portbook.clock import SystemClock
 from portbook.model import JSONObject
 from portbook.pins.pin_lock import PinLock
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.settings import Settings
 from portbook.stores.store_port import StorePort
 from portbook.stores.upstreams import ObservationStore, UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
-from portbook.upstreams.definitions import Offer
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.trust import pinned_part
 

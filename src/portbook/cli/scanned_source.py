@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from portbook.app.asked_servers import ask_servers, declared_servers
-from portbook.assets.files import CannotRead, read_named
+from portbook.assets.json_files import CannotRead, read_named
 from portbook.cli.options import settings_from
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
-from portbook.pins.difference import PinnedKind
 from portbook.pins.pin_lock import PinLock
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.scan.definition_scan import scan_definition
 from portbook.scan.finding import ScanFinding
 from portbook.scan.shadowing import Neighbours

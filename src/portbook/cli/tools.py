@@ -10,7 +10,7 @@ from typing import Final, TextIO
 
 import click
 
-from portbook.apis.left_out import LeftOutOperation
+from portbook.apis.left_out_operations import LeftOutOperation
 from portbook.cli.dry_run import dry_run
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.terminal import claim_stdout, print_data, print_json, say, stop_with

@@ -15,14 +15,14 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from portbook.assets.check_file import Checker, File, Report
-from portbook.assets.files import STDIN, walk
+from portbook.assets.json_files import STDIN, walk
 from portbook.assets.library import Library, LibrarySchema, load_library
 from portbook.assets.library_folders import find_folders
 from portbook.assets.misspelt_keywords import misspelt_keywords
+from portbook.assets.named_schema_file import UnusableFile, lines_of, read_schema
 from portbook.assets.schema_files import SchemaFiles
-from portbook.assets.schema_of_asset import schema_name, version_of
-from portbook.assets.schema_source import UnusableFile, lines_of, read_schema
+from portbook.assets.schema_names_and_versions import schema_name, version_of
+from portbook.assets.validate_file import Checker, File, Report
 from portbook.cli.asset_reports import FORMATS, shown, summary, width_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from

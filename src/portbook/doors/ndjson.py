@@ -39,7 +39,13 @@ class NdjsonDoor:
         self._recorder = boundary.recorder
         self._connection = boundary.connect(arrival, self._emit, cancel=self._cancel)
         self._reader = reader
+        self._splitter = LineSplitter()
         self._outlet = _Outlet(writer)
+        self._frames: Iterator[Frame] = iter(())
+        """What the last read brought and is not answered yet, and how many they are."""
+        self._left = 0
+        self._in_turn: Remainder[Answer] | None = None
+        """The rest of a call before them, which they wait for."""
         self._running: dict[SteppedCall[Answer], Key | None] = {}
         self._loop = asyncio.get_running_loop()
         self._answerer: asyncio.Task[None] | None = None
@@ -57,11 +63,11 @@ class NdjsonDoor:
 
         Raises `BrokenPipeError` where the client has stopped reading.
         """
-        splitter = LineSplitter()
         try:
-            while chunk := await self._reader.read():
-                await self._serve_all(splitter.feed(chunk))
-            await self._serve_all(splitter.close())
+            while await self._reader.read(self._serve_at_once):
+                await self._serve_rest()
+            self._serve_frames(self._splitter.close())
+            await self._serve_rest()
             self._connection.close()  # the client can no longer answer requests or cancel calls
             while self._running and self._broken is None:
                 await self._one_ended()
@@ -101,36 +107,62 @@ class NdjsonDoor:
             while self._on_turn_end:
                 self._on_turn_end.pop().set_result(None)
 
-    async def _serve_all(self, frames: list[Frame]) -> None:
-        waiting = iter(frames)
-        left = len(frames)
-        while left and not self._is_stopping:
-            answered, in_turn = self._serve_batch(waiting)
-            left -= answered
+    def _serve_at_once(self, chunk: bytes) -> bool:
+        """Answer what one read brought; return whether that is all, or `_serve_rest` has to wait for some."""
+        return self._serve_frames(self._splitter.feed(chunk))
+
+    def _serve_frames(self, frames: list[Frame]) -> bool:
+        self._frames, self._left = iter(frames), len(frames)
+        while self._left and not self._is_stopping:
+            self._serve_batch()
+            if not self._is_written() or self._in_turn is not None or self._has_cancelled:
+                return False
+        return True
+
+    def _is_written(self) -> bool:
+        """Return whether all answers could be written without waiting."""
+        try:
+            return self._outlet.flush_now()
+        except BaseException:
+            self._drop_turn()
+            raise
+
+    async def _serve_rest(self) -> None:
+        """Answer what has to be waited for, and everything behind it."""
+        while True:
             try:
                 await self._outlet.flush()
             except BaseException:
-                if in_turn is not None:
-                    in_turn.close()  # ends the call now, so that its record is written in time
+                self._drop_turn()
                 raise
+            in_turn, self._in_turn = self._in_turn, None
             if in_turn is not None:
                 self._outlet.put_all((await self._taken_in_turn(in_turn),))
                 await self._outlet.flush()
             if self._has_cancelled:
                 self._has_cancelled = False
                 await asyncio.sleep(0)  # so that the cancelled call has ended before the next one runs
+            if not self._left or self._is_stopping:
+                return
+            self._serve_batch()
 
-    def _serve_batch(self, frames: Iterator[Frame]) -> tuple[int, Remainder[Answer] | None]:
+    def _drop_turn(self) -> None:
+        """End the call that others wait for now, so that its record is written in time."""
+        if self._in_turn is not None:
+            self._in_turn.close()
+            self._in_turn = None
+
+    def _serve_batch(self) -> None:
         """Answer the next frames: their records are written at once, and so are their answers.
 
-        Return how many they were, and the rest of the last one, if it is answered in turn and has to wait.
+        The last of them may be answered in turn and have to wait: then its rest is kept.
         """
         answered: list[CallState | Answer] = []
         waiting: Remainder[Answer] | None = None
         tick, receive, taken = self._recorder.tick, self._connection.receive, 0
         until = tick() + _BATCH_S
         with self._recorder:
-            for frame in islice(frames, _BATCH):
+            for frame in islice(self._frames, _BATCH):
                 taken += 1
                 received = receive(frame)
                 if type(received) is CallState:
@@ -141,8 +173,9 @@ class NdjsonDoor:
                     waiting = self._start(cast("Work", received), answered)
                     if waiting is not None or self._is_stopping or self._has_cancelled or tick() > until:
                         break
+        self._left -= taken
+        self._in_turn = waiting
         self._outlet.put_all(answered)  # only now: records come before answers
-        return taken, waiting
 
     def _start(self, work: Work, answered: list[CallState | Answer]) -> Remainder[Answer] | None:
         """Run a message to its first wait: most never wait. Return the rest, if it is answered in turn."""
@@ -227,6 +260,8 @@ class _Outlet:
         self._writing = asyncio.Lock()
         self._gathered: list[bytes] = []
         self._size = 0
+        self._rest: bytes | memoryview = b""
+        """What a write left over, to be written before all else."""
         self.on_room: list[Callable[[], None]] = []
         """What to call after the next write."""
 
@@ -256,7 +291,7 @@ class _Outlet:
         Not if the queue is larger than one write, nor if the same message is queued behind a blocked write:
         one notification of a change is enough.
         """
-        is_behind = self._writing.locked()
+        is_behind = self._writing.locked() or bool(self._rest)
         return self.has_room and not (is_behind and message in self._gathered)
 
     def put_now(self, message: bytes) -> None:
@@ -269,26 +304,53 @@ class _Outlet:
 
         Raises `BrokenPipeError` where the client has stopped reading.
         """
-        if not self._gathered:
+        if not (self._gathered or self._rest):
             return
         async with self._writing:
-            gathered, self._gathered, self._size = self._gathered, [], 0
-            if len(gathered) == 1 and len(gathered[0]) > _GATHERED_BYTES:  # not copied for a line end
-                await self._writer.write(gathered[0])
+            if self._rest:
+                rest, self._rest = self._rest, b""
+                await self._writer.write(rest)
+            if len(self._gathered) == 1 and len(self._gathered[0]) > _GATHERED_BYTES:
+                (large,), self._gathered, self._size = self._gathered, [], 0
+                await self._writer.write(large)  # not copied for a line end
                 await self._writer.write(b"\n")
-            else:
-                gathered.append(b"")  # for the last line end
-                await self._writer.write(b"\n".join(gathered))
-        waiting, self.on_room = self.on_room, []
-        for pass_on in waiting:
-            pass_on()
+            elif self._gathered:
+                await self._writer.write(self._take_all())
+        self._tell_of_room()
+
+    def flush_now(self) -> bool:
+        """Write what is queued; return whether that is done, or has to be waited for in `flush`.
+
+        Raises `BrokenPipeError` where the client has stopped reading.
+        """
+        if self._writing.locked() or self._rest:
+            return False
+        if self._gathered:
+            if self._size > _GATHERED_BYTES:
+                return False
+            self._rest = self._writer.write_now(self._take_all())
+            if self._rest:
+                return False
+            self._tell_of_room()
+        return True
+
+    def _take_all(self) -> bytes:
+        gathered, self._gathered, self._size = self._gathered, [], 0
+        gathered.append(b"")  # for the last line end
+        return b"\n".join(gathered)
+
+    def _tell_of_room(self) -> None:
+        if self.on_room:
+            waiting, self.on_room = self.on_room, []
+            for pass_on in waiting:
+                pass_on()
 
     async def flush_all(self) -> None:
         """Write what is queued, and what is queued meanwhile.
 
         Raises `BrokenPipeError` where the client has stopped reading.
         """
-        while self._gathered:
+        while self._gathered or self._rest:
             await self.flush()
 
     async def flush_quietly(self) -> None:

@@ -56,11 +56,9 @@ class _HeardReader(Reader):
         self._clock = asyncio.get_running_loop().time
         self.heard_at = self._clock()
 
-    async def read(self) -> bytes:
-        """Return the next bytes; none at the end of the stream, or once stopped."""
-        chunk = await super().read()
+    def _take(self) -> bytes:
         self.heard_at = self._clock()
-        return chunk
+        return super()._take()
 
 
 class _Connection:

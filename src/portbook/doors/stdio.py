@@ -5,9 +5,9 @@ are redirected before any tool is loaded: 1 to standard error, 0 to the null dev
 
 No descriptor is ever set to non-blocking: every process with the same end open shares that flag, a shell for
 example. A read is preceded by a check whether it would block instead. A write asks the system not to block
-for this once; where a system cannot do that, it is preceded by a check, too. For the same reason the loop
-does not watch a descriptor itself, as uvloop sets the flag on what it watches: the loop watches a selector,
-and the selector watches the descriptor.
+for this once; where a system cannot do that, it is preceded by a check, too. For the same reason uvloop does
+not watch a descriptor itself, as it sets the flag on what it watches: it watches a selector, and the selector
+watches the descriptor. Python's own loop leaves the flag alone.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import select
 import selectors
 import stat
 import sys
+from collections.abc import Callable
 from typing import Final
 
 from portbook.text.named_tuple import NamedTuple
@@ -72,20 +73,34 @@ class Reader:
         self._most = _CHUNK
         self._coming: asyncio.Future[bytes] | None = None
         """What the next read returns, while it is waited for."""
+        self._serve: Callable[[bytes], bool] = _is_served_later
         self._loop: asyncio.AbstractEventLoop | None = None
         """The loop that watches the descriptor, while one does."""
+        self._watched = descriptor
+        """What that loop watches."""
 
-    async def read(self) -> bytes:
-        """Return the next bytes; none at the end of the stream, or once stopped."""
+    async def read(self, serve: Callable[[bytes], bool] | None = None) -> bytes:
+        """Return the next bytes; none at the end of the stream, or once stopped.
+
+        With `serve`, these are the next bytes of which it has not served everything: it gets them as they
+        come, and returns whether it has. A task that had to be woken for them would serve them a turn of the
+        loop later, at the cost of a third of a call.
+        """
         if self._is_stopped:
             return b""
+        self._serve = serve or _is_served_later
         if self._watch is None:
-            await asyncio.sleep(0)  # lets the loop serve the remaining doors
-            return b"" if self._is_stopped else self._take()
+            while True:
+                await asyncio.sleep(0)  # lets the loop serve the remaining doors
+                taken = b"" if self._is_stopped else self._take()
+                if not (taken and self._serve(taken)):
+                    return taken
         loop = asyncio.get_running_loop()
         self._coming = loop.create_future()
         if self._loop is None:
-            loop.add_reader(self._watch.fileno(), self._on_ready)
+            if not isinstance(loop, asyncio.SelectorEventLoop):
+                self._watched = self._watch.fileno()
+            loop.add_reader(self._watched, self._on_ready)
             self._loop = loop
         return await self._coming
 
@@ -111,9 +126,14 @@ class Reader:
             self._unwatch()
             return
         try:
-            self._coming.set_result(self._take())
-        except OSError as error:  # a terminal that hung up, for example
-            self._coming.set_exception(error)
+            taken = self._take()
+            is_served = bool(taken) and self._serve(taken)
+        except Exception as error:  # noqa: BLE001 - a terminal that hung up, for example; `read` raises it
+            if not self._coming.done():
+                self._coming.set_exception(error)
+        else:
+            if not (is_served or self._coming.done()):  # it is, where serving has stopped this
+                self._coming.set_result(taken)
 
     def _take(self) -> bytes:
         try:
@@ -129,7 +149,7 @@ class Reader:
 
     def _unwatch(self) -> None:
         if self._loop is not None and self._watch is not None and not self._loop.is_closed():
-            self._loop.remove_reader(self._watch.fileno())
+            self._loop.remove_reader(self._watched)
         self._loop = None
 
 
@@ -145,8 +165,20 @@ class Writer:
         """Whether the system may be asked to write as much as does not block."""
         self._is_wide = False
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`.
+
+        Raises `BrokenPipeError` where the client has stopped reading.
+        """
+        left = memoryview(data)
+        while left:
+            before = len(left)
+            left = self.write_now(left)
+            if len(left) == before and self._watch is not None:
+                await _ready(self._watch)
+
+    def write_now(self, data: bytes | memoryview) -> memoryview:
+        """Write what can be written without blocking; return the rest.
 
         Raises `BrokenPipeError` where the client has stopped reading.
         """
@@ -154,16 +186,12 @@ class Writer:
             self._is_wide = True
             _widen(self._descriptor)
         view = memoryview(data)
-        while view:
-            try:
-                written = self._write_now(view)
-            except ConnectionResetError as error:  # a TCP socket's error for the same
-                raise BrokenPipeError(*error.args) from None
-            view = view[written:]
-            if view and not written and self._watch is not None:
-                await _ready(self._watch)
+        try:
+            return view[self._write_some(view) :]
+        except ConnectionResetError as error:  # a TCP socket's error for the same
+            raise BrokenPipeError(*error.args) from None
 
-    def _write_now(self, view: memoryview) -> int:
+    def _write_some(self, view: memoryview) -> int:
         """Write what can be written without blocking; return how much it was."""
         if self._watch is None:
             return os.write(self._descriptor, view)
@@ -182,6 +210,10 @@ class Writer:
         """Stop watching the descriptor; it stays open."""
         if self._watch is not None:
             self._watch.close()
+
+
+def _is_served_later(chunk: bytes) -> bool:
+    return False
 
 
 def _widen(descriptor: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from portbook.envelope.errors_and_warnings import exception_problem, exit_problem, stderr_problem
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import Validator
-from portbook.tools.registry import SchemaRegistry
+from portbook.tools.contract_registry import SchemaRegistry
 
 __all__ = [
     "ENVELOPE",

@@ -12,7 +12,7 @@ from portbook.apis.gateway import Gateway, Login, Secret
 from portbook.executors.managed_identity import IdentityTokens
 from portbook.executors.secrets import REMEMBERED, NoCredential, SecretValue
 from portbook.net.http_client import HttpClient
-from portbook.tools.operation import CredentialForm, CredentialUse
+from portbook.tools.http_operation import CredentialForm, CredentialUse
 
 __all__ = ["Credentials", "LoginValue", "SentCredentials"]
 

@@ -35,7 +35,7 @@ from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
 from portbook.net.time_limit import TimeLimited
 from portbook.tools.catalog import Tool
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 
 __all__ = ["HttpExecutor"]
 

@@ -23,7 +23,7 @@ from portbook.model import JSON, JSONObject, Run
 from portbook.net.destinations import Destination, Destinations, parse_url
 from portbook.net.http_client import HttpRequest
 from portbook.text.named_tuple import new_tuple
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.version import __version__
 from portbook.wire.trace_context import traceparent_of
 

@@ -20,8 +20,8 @@ from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.tools.uri_templates import UriTemplate
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.fleet import Fleet
-from portbook.upstreams.instances import InstanceOwner
-from portbook.upstreams.request_meta import meta_for
+from portbook.upstreams.message_meta import meta_for
+from portbook.upstreams.session_isolation import InstanceOwner
 from portbook.upstreams.supervisor import Supervisor
 from portbook.upstreams.transport import NotSent
 from portbook.wire.trace_context import traceparent_of

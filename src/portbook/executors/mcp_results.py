@@ -14,7 +14,7 @@ from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 from portbook.tools.client_capabilities import known_capabilities
 from portbook.upstreams.answer_checks import UNREADABLE, BadAnswer, RpcError
-from portbook.upstreams.request_meta import without_reserved
+from portbook.upstreams.message_meta import without_reserved
 from portbook.upstreams.transport import ConnectionLost, NotSent
 
 __all__ = ["ending_by", "result_in"]

@@ -19,7 +19,7 @@ from portbook.protocol.message_validation import INPUT_REQUIRED
 from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.upstreams.answer_checks import BadAnswer, RpcError
 from portbook.upstreams.connection import UpstreamConnection
-from portbook.upstreams.request_meta import meta_for
+from portbook.upstreams.message_meta import meta_for
 from portbook.upstreams.running_call import RunningCall
 from portbook.upstreams.transport import NotSent
 

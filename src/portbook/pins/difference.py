@@ -1,73 +1,23 @@
-"""`Difference`: how an observed definition differs from the approved one, part by part. Pure: no I/O.
-
-Tools and prompts are named by their server. The server itself has one definition, its instructions. Resources
-are not pinned: they are content, which is read anew each time.
-"""
+"""`Difference`: how an observed definition differs from the approved one, part by part. Pure: no I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, cast
 
 from portbook.assets.json_patch import ChangedPlace, changed_places
-from portbook.canonical import canonical_bytes, fingerprint
 from portbook.model import JSON, JSONObject
+from portbook.pins.change_grades import Effort, grade_of_part
 from portbook.pins.on_change import Grade
-from portbook.pins.schema_change import Effort, SchemaChange, change_of_input, change_of_output
-from portbook.pins.trusted_hints import harm_of
+from portbook.pins.pinned_definitions import PinnedKind, digest_of_part, is_same_part, parts_of
 
 __all__ = [
-    "FORMULA",
     "ComparedPart",
     "Difference",
     "PartChange",
-    "PinnedKind",
     "compared_parts",
     "difference_of",
-    "digest_of_part",
-    "is_same_part",
-    "parts_of",
 ]
-
-# The parts of a definition, and their digests.
-#
-# A part is a member of the definition as its server sent it. Parts are digested apart, so that a change of
-# one does not hide behind another, and a record can name both sides of it without repeating them.
-
-# Names the form of the digests. A new form needs a new number: digests of two forms never match.
-FORMULA: Final = 1
-
-# It is the key of its definition; a different name is a different definition.
-_NAME: Final = "name"
-
-# Keys of `_meta` that MCP reserves: they are about one message, and are not passed on.
-_RESERVED: Final = "io.modelcontextprotocol/"
-_META: Final = "_meta"
-
-
-def parts_of(definition: Mapping[str, JSON]) -> JSONObject:
-    """Return the parts of a definition, ordered by name; a part that is null counts as missing."""
-    parts = {name: _part(name, value) for name, value in sorted(definition.items()) if name != _NAME}
-    return {name: value for name, value in parts.items() if value is not None}
-
-
-def digest_of_part(part: str, value: JSON) -> str | None:
-    """Return the digest of one part, or None where it is missing."""
-    return None if value is None else fingerprint([FORMULA, part, value])
-
-
-def is_same_part(one: JSON, other: JSON) -> bool:
-    """Return whether two parts are written alike, apart from the order of members."""
-    return canonical_bytes(one) == canonical_bytes(other)
-
-
-def _part(name: str, value: JSON) -> JSON:
-    if name != _META or not isinstance(value, dict):
-        return value
-    kept = {key: each for key, each in value.items() if not key.startswith(_RESERVED)}
-    return kept or None
-
 
 # A definition before and after, part by part and place by place.
 #
@@ -99,11 +49,6 @@ def compared_parts(approved: JSONObject | None, observed: JSONObject | None) -> 
         sides = before.get(part), after.get(part)
         if not is_same_part(*sides):
             yield ComparedPart(part, *sides, tuple(changed_places(*sides)))
-
-
-PinnedKind: TypeAlias = Literal["tool", "prompt", "server"]
-
-_WORDS: Final = frozenset({"title", "description", "icons", "instructions"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,55 +129,6 @@ def _whole(
 
 
 def _change(part: str, before: JSON, after: JSON, effort: Effort) -> PartChange:
-    found = _graded(part, before, after, effort)
+    found = grade_of_part(part, before, after, effort)
     sides = digest_of_part(part, before), digest_of_part(part, after)
     return PartChange(part, found.grade, found.note, *sides, found.instances)
-
-
-def _graded(part: str, before: JSON, after: JSON, effort: Effort) -> SchemaChange:
-    if part in _WORDS:
-        return SchemaChange(Grade.WORDS, "what people and models read has changed")
-    if part == "inputSchema":
-        return change_of_input(before, after, effort)
-    if part == "outputSchema":
-        return change_of_output(before, after, effort)
-    if part == "arguments":
-        return change_of_input(_as_schema(before), _as_schema(after), effort)
-    if part == "annotations":
-        return _change_of_annotations(_members(before), _members(after))
-    return SchemaChange(Grade.ANNOTATIONS, "metadata has changed")
-
-
-def _change_of_annotations(before: JSONObject, after: JSONObject) -> SchemaChange:
-    if harm_of(after) > harm_of(before):
-        return SchemaChange(Grade.BREAKING, "the server now declares a worse effect than was approved")
-    if is_same_part(_hints(before), _hints(after)):
-        return SchemaChange(Grade.WORDS, "what people and models read has changed")
-    return SchemaChange(Grade.ANNOTATIONS, "hints have changed")
-
-
-def _hints(annotations: JSONObject) -> JSONObject:
-    return {name: value for name, value in annotations.items() if name != "title"}
-
-
-def _members(value: JSON) -> JSONObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _as_schema(arguments: JSON) -> JSON:
-    """Return the arguments of a prompt as an input schema: they are texts."""
-    listed = [_members(each) for each in arguments] if isinstance(arguments, list) else []
-    properties: dict[str, Any] = {}
-    for each in listed:
-        words = {name: each[name] for name in ("title", "description") if isinstance(each.get(name), str)}
-        properties[str(each.get("name"))] = {"type": "string", **words}
-    required = [str(each.get("name")) for each in listed if each.get("required") is True]
-    return cast(
-        "JSON",
-        {
-            "type": "object",
-            "properties": properties,
-            "required": sorted(set(required)),
-            "additionalProperties": False,
-        },
-    )

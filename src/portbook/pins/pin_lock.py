@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.model import JSON, JSONObject
-from portbook.pins.difference import PinnedKind, parts_of
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions, parts_of
 from portbook.schema.violation_wording import whole_pointer
 from portbook.stores.lock_file import LockFile, LockSection, change_section
 

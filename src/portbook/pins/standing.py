@@ -18,10 +18,10 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from portbook.model import JSON, JSONObject
-from portbook.pins.difference import Difference, PinnedKind, difference_of
+from portbook.pins.change_grades import Effort
+from portbook.pins.difference import Difference, difference_of
 from portbook.pins.on_change import Grade, OnChange, Reaction, strictest
-from portbook.pins.schema_change import Effort
-from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.scan.definition_scan import scan_definition
 from portbook.scan.finding import ScanFinding, Tier
 from portbook.scan.shadowing import Neighbours

@@ -14,7 +14,7 @@ from portbook.tools.spec import Effect, ToolSpec
 
 if TYPE_CHECKING:
     from portbook.net.destinations import Destinations
-    from portbook.tools.operation import HttpOperation
+    from portbook.tools.http_operation import HttpOperation
 
 __all__ = ["Decision", "Policy", "PolicyInput", "ToolPolicy", "decide"]
 

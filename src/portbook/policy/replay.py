@@ -14,7 +14,7 @@ from portbook.model import JSON, JSONObject
 from portbook.policy.argument_defaults import Gap, find
 from portbook.policy.decision_and_remedy import Policy, PolicyInput, decide
 from portbook.policy.rule import Rule
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, named_by
 
 __all__ = ["MOST_CHANGES", "MOST_SECONDS", "Replayed", "ReplayedCalls", "replay", "subject_of"]

@@ -7,38 +7,18 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 from portbook.sandbox import confine
 from portbook.sandbox.always_readable import ALWAYS_WRITABLE, always_readable
 from portbook.sandbox.declared_sandbox import DeclaredSandbox
-from portbook.sandbox.kernel_filter import FILTERED_MACHINES, kernel_filter
+from portbook.sandbox.kernel_filter import kernel_filter
+from portbook.sandbox.supported_systems import problem_of_system
 
-__all__ = ["NotConfinable", "confined_command", "problem_of_system"]
-
-# The version of Landlock that can limit connections.
-_PORTS_SINCE: Final = 4
+__all__ = ["NotConfinable", "confined_command"]
 
 
 class NotConfinable(Exception):
     """A server cannot be confined as asked; the message says why."""
-
-
-def problem_of_system(*, limits_ports: bool = True) -> str | None:
-    """Return why servers cannot be confined on this machine; None where they can."""
-    if sys.platform != "linux":
-        return "only Linux can confine it"
-    version = confine.abi()
-    if version == 0:
-        return "this kernel has no Landlock (Linux 5.13 or newer, and not switched off)"
-    if platform.machine() not in FILTERED_MACHINES:
-        return "its processor is of a kind whose system calls are not known here"
-    if limits_ports and version < _PORTS_SINCE:
-        return (
-            f"this kernel has version {version} of Landlock, which cannot limit connections (Linux 6.7 can);"
-            ' sandbox.connect = "any" does without'
-        )
-    return None
 
 
 def confined_command(

@@ -312,7 +312,7 @@ def _digest(value: JSON) -> str | None:
 
 def _declared_twice(first: ToolSpec, second: ToolSpec) -> str:
     """Return what to tell the author, with the places of both where they are functions."""
-    from portbook.tools.source_place import declared_at  # late: only where there is a mistake
+    from portbook.tools.mistake_place import declared_at  # late: only where there is a mistake
 
     earlier, later = (None if each.author is None else declared_at(each.author) for each in (first, second))
     place = later or earlier

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from portbook.text.named_tuple import NamedTuple
-from portbook.tools.source_place import declared_at
+from portbook.tools.mistake_place import declared_at
 from portbook.tools.spec import BadTool
 
 __all__ = ["bad_default", "require_options"]

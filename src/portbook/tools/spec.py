@@ -14,7 +14,7 @@ from portbook.text.late_pattern import late_pattern
 from portbook.tools.tool_names import MAX_NAME, is_declarable
 
 if TYPE_CHECKING:
-    from portbook.tools.operation import HttpOperation
+    from portbook.tools.http_operation import HttpOperation
     from portbook.tools.upstream_entry import UpstreamEntry
 
 __all__ = [

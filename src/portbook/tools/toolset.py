@@ -26,7 +26,7 @@ from portbook.model import JSONObject, Kind
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.annotations import hints_of
 from portbook.tools.declared_options import require_options
-from portbook.tools.source_place import CallPlace
+from portbook.tools.mistake_place import CallPlace
 from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
 from portbook.tools.titles_and_icons import shown_of
 from portbook.tools.uri_templates import UriTemplate
@@ -368,14 +368,14 @@ class Toolset:
             spec_from_function(name, target, **options) for name, (target, options) in self._declared.items()
         ]
         if self._resources or self._prompts:
-            from portbook.tools.resources_and_prompts import specs_from_prompt, specs_from_resource
+            from portbook.tools.resource_and_prompt_functions import specs_from_prompt, specs_from_resource
 
             for uri, (target, options) in self._resources.items():
                 specs.extend(specs_from_resource(uri, target, **options))
             for name, (target, options) in self._prompts.items():
                 specs.extend(specs_from_prompt(name, target, **options))
         if self._skills:
-            from portbook.tools.skills import specs_from_skills
+            from portbook.tools.skill_folder import specs_from_skills
 
             for folder, place in self._skills:
                 specs.extend(specs_from_skills(folder, place))

@@ -11,8 +11,8 @@ from types import ModuleType
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
 from portbook.tools.imported_modules import forget, imported_from, remember
+from portbook.tools.mistake_place import place_of_error, shown_file
 from portbook.tools.pydantic_plugins import spare_the_search
-from portbook.tools.source_place import place_of_error, shown_file
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from portbook.model import JSONObject
-from portbook.tools.skill_file import SkillFile
 
-__all__ = ["UpstreamEntry"]
+__all__ = ["ListedFile", "UpstreamEntry"]
+
+
+class ListedFile(Protocol):
+    """A file of a skill, as the skill's entry lists it."""
+
+    def problem_in(self, contents: list[JSONObject]) -> str | None:
+        """Return how what was read differs from the entry, None where it does not."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,5 +30,5 @@ class UpstreamEntry:
     """The whole definition as the server sent it."""
     is_confined: bool | None = None
     """Whether the server runs in a sandbox; None where Portbook does not start it."""
-    file: SkillFile | None = None
+    file: ListedFile | None = None
     """What the entry of a skill says of it, where it is a file of one."""

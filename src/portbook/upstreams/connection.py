@@ -17,11 +17,17 @@ from portbook.errors import Finding
 from portbook.model import JSONObject, Run
 from portbook.protocol.negotiated_session import LEVELS
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, Revision
-from portbook.upstreams.answer_checks import UNREADABLE, AnswerChecks, BadAnswer
+from portbook.upstreams.answer_checks import (
+    NO_MESSAGE,
+    UNREADABLE,
+    AnswerChecks,
+    BadAnswer,
+    UnreadableAnswer,
+    messages_in,
+)
 from portbook.upstreams.open_requests import OpenRequest, OpenRequests
 from portbook.upstreams.running_call import RunningCall
 from portbook.upstreams.server_requests import ServerRequests
-from portbook.upstreams.stdio_transport import NO_MESSAGE, UnreadableAnswer, messages_in
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
 from portbook.wire.lines_and_size_limit import Frame
 

@@ -16,8 +16,8 @@ from portbook.protocol.message_validation import SchemaValidator
 from portbook.protocol.mirrored_headers import Mark
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.child_process import child_environment
-from portbook.upstreams.definitions import Offer
 from portbook.upstreams.http_transport import HttpTransport
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.offered_secrets import without_secrets
 from portbook.upstreams.secret_values import GivenSecrets, ValueReader

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 from portbook.model import JSON, JSONObject
-from portbook.upstreams.definitions import ObservedDefinition, Offer
+from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 
 __all__ = ["without_secrets"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from portbook.model import JSON
-from portbook.upstreams.request_meta import related_task
+from portbook.upstreams.message_meta import related_task
 from portbook.upstreams.running_call import RunningCall
 
 __all__ = ["OpenRequest", "OpenRequests"]

@@ -1,8 +1,8 @@
 """The program that starts a server and outlives it: whatever ends, no process of the server is left behind.
 
-It runs alone, as `python keeper.py LIFELINE TASKS COMMAND…`, and imports nothing of Portbook. The server
-inherits its standard streams, so no message passes through here. TASKS is how many processes and threads it
-may have at once, 0 for any number. LIFELINE is the read end of a pipe whose other end
+It runs alone, as `python process_reaper.py LIFELINE TASKS COMMAND…`, and imports nothing of Portbook. The
+server inherits its standard streams, so no message passes through here. TASKS is how many processes and
+threads it may have at once, 0 for any number. LIFELINE is the read end of a pipe whose other end
 only Portbook holds: it closes when Portbook wants the server to end, and also when Portbook is killed.
 
 The server has a session and a process group of its own. Processes that leave the group (as those that `npx`

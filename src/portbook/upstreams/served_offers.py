@@ -19,11 +19,11 @@ from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec
 from portbook.tools.tool_names import listed_name
 from portbook.tools.withheld_entry import WithheldEntry
-from portbook.upstreams.definitions import Offer
-from portbook.upstreams.instances import JudgedOffer, ProcessOffers
 from portbook.upstreams.left_out_report import LeftOutReport
+from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.offered_specs import specs_of
+from portbook.upstreams.names_and_effects import specs_of
+from portbook.upstreams.session_isolation import JudgedOffer, ProcessOffers
 from portbook.upstreams.trust import Judgement, Trust, Withheld
 
 __all__ = ["ServedOffers", "Shelf"]

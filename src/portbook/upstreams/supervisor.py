@@ -14,13 +14,13 @@ from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from portbook.model import JSONObject
+from portbook.upstreams.announced_changes import ChangedLists, Subscriptions
 from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer, RpcError
 from portbook.upstreams.connection import Events, UpstreamConnection
-from portbook.upstreams.definitions import Offer, TooMany, observe
 from portbook.upstreams.handshake import Introduction, words_of
-from portbook.upstreams.instances import Instance, InstanceOwner, Instances
+from portbook.upstreams.listed_definitions import Offer, TooMany, observe
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.subscriptions import ChangedLists, Subscriptions
+from portbook.upstreams.session_isolation import Instance, InstanceOwner, Instances
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
 
 __all__ = ["ServerState", "ServerStatus", "Supervisor", "Watcher"]

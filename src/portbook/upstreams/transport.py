@@ -1,13 +1,24 @@
-"""What a transport to a server does, and what it tells of. Pure: no I/O."""
+"""What a transport to a server does, and what it tells of."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
+from portbook.exception_place import place_of
 from portbook.model import JSONObject
 from portbook.wire.lines_and_size_limit import Frame
 
-__all__ = ["BadStatus", "ConnectionLost", "NotSent", "Receiver", "SaysNothing", "SessionLost", "UpstreamLink"]
+__all__ = [
+    "BadStatus",
+    "ConnectionLost",
+    "NotSent",
+    "Receiver",
+    "SaysNothing",
+    "SessionLost",
+    "UpstreamLink",
+    "unexpected_end",
+]
 
 
 class ConnectionLost(Exception):
@@ -101,3 +112,14 @@ class UpstreamLink(Protocol):
     async def close(self) -> None:
         """End the connection, and all that was started for it."""
         ...
+
+
+# What a task of ours ended with that it did not expect: told by its type and place, never by its words.
+#
+# An exception that nobody takes would be printed with everything in it, credentials included.
+
+
+def unexpected_end(task: asyncio.Task[None]) -> ConnectionLost | None:
+    """Return the failure of a task that has ended; None where it ended as it should, or was cancelled."""
+    error = None if task.cancelled() else task.exception()
+    return None if error is None else ConnectionLost(f"Portbook could not go on with it: {place_of(error)}")

@@ -9,12 +9,12 @@ from typing import NamedTuple, Protocol
 
 from portbook.canonical import fingerprint
 from portbook.pins.pin_lock import PinLock, approve
-from portbook.pins.server_definitions import SERVER, ServerDefinitions
+from portbook.pins.pinned_definitions import SERVER, ServerDefinitions
 from portbook.pins.standing import PinVerdict, PinVerdicts, judge, without_attacks
 from portbook.pins.trusted_hints import with_trusted_hints
 from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
-from portbook.upstreams.definitions import ObservedDefinition, Offer
+from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 
 __all__ = ["Judgement", "Memory", "PinnedTrust", "Trust", "Withheld", "pinned_part"]

@@ -9,7 +9,7 @@ import pytest
 from portbook.apis.bodies.body_writer import BodyWriter, NamedFile
 from portbook.apis.query_names import TakenNames
 from portbook.errors import Refused
-from portbook.tools.operation import BodyPart, HttpOperation
+from portbook.tools.http_operation import BodyPart, HttpOperation
 
 
 def writer(request: str, body: str | None = None, parts: tuple[BodyPart, ...] = ()) -> BodyWriter:

@@ -16,7 +16,7 @@ from portbook.apis.bodies import multipart
 from portbook.apis.bodies.body_names import BodyNames
 from portbook.apis.bodies.multipart import MultipartBody
 from portbook.errors import Refused
-from portbook.tools.operation import BodyPart, Style
+from portbook.tools.http_operation import BodyPart, Style
 
 
 def written(fields: dict[str, Any], *parts: BodyPart, files: dict[str, bytes] | None = None) -> str:

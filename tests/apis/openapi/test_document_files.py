@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.left_out import Cause
+from portbook.apis.left_out_operations import Cause
 from portbook.apis.openapi.document_files import BadOpenAPI, Documents
-from portbook.apis.openapi.paths import read_openapi
+from portbook.apis.openapi.document_operations import read_openapi
 from portbook.canonical import json_bytes
 from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
 

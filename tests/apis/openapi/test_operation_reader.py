@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.left_out import LeftOutOperation
+from portbook.apis.left_out_operations import LeftOutOperation
 from portbook.apis.openapi.document_files import Documents
+from portbook.apis.openapi.document_operations import read_openapi
 from portbook.apis.openapi.imported_arguments import ArgumentRules
 from portbook.apis.openapi.operation_reader import ImportedOperation
-from portbook.apis.openapi.paths import read_openapi
 from portbook.apis.request_composer import Composer
-from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style
+from portbook.tools.http_operation import HttpOperation, Parameter, ParameterPlace, Style
 from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from portbook.apis.openapi.document_files import Documents
+from portbook.apis.openapi.document_operations import read_openapi
 from portbook.apis.openapi.imported_arguments import ArgumentRules
-from portbook.apis.openapi.paths import read_openapi
 from portbook.errors import Refused
 from support.openapi_samples import STRING, document, left_out, only, parameter, request_of
 

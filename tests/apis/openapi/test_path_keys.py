@@ -9,7 +9,7 @@ import pytest
 from portbook.apis.gateway import Gateway, is_argument_header
 from portbook.apis.openapi.imported_arguments import ArgumentRules
 from portbook.apis.openapi.path_keys import PathKey, read_path_key, with_query
-from portbook.tools.operation import problem_of_path
+from portbook.tools.http_operation import problem_of_path
 from support.openapi_samples import document, left_out, only, parameter, request_of
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
 from portbook.apis.openapi.security_schemes import described, read_requirement, read_schemes
-from portbook.tools.operation import CredentialUse
+from portbook.tools.http_operation import CredentialUse
 from support.openapi_samples import document, left_out
 
 

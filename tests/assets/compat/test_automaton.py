@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.assets.compat.automaton import Automaton
+from portbook.assets.compat.pattern_comparison import Automaton
 from portbook.assets.compat.pattern_syntax import Unreadable, read_pattern
 from portbook.schema.cache import validator_for
 

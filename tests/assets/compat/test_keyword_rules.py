@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from portbook.assets.compat.keyword_rules import OPAQUE, SILENT, WHOLE, KeywordRules
+from portbook.assets.compat.pattern_comparison import TextLanguages
 from portbook.assets.compat.subschemas import Place, Subschemas
-from portbook.assets.compat.text_languages import TextLanguages
 from support.compared_schemas import case, made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.assets.compat.regex_samples import sample
+from portbook.assets.compat.suggested_values import sample
 from portbook.schema.cache import validator_for
 
 

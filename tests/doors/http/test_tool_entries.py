@@ -9,7 +9,7 @@ import pytest
 from portbook.doors.http.tool_entries import brief_entry, whole_entry
 from portbook.policy import Policy
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.operation import HttpOperation
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.upstream_entry import UpstreamEntry
 

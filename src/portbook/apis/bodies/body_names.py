@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from portbook.apis.parameter_styles import unsendable
 from portbook.apis.query_names import TakenNames
-from portbook.tools.operation import BodyPart
+from portbook.tools.http_operation import BodyPart
 
 __all__ = ["BodyNames"]
 

@@ -12,8 +12,8 @@ from portbook.apis.bodies.urlencoded import UrlencodedBody
 from portbook.apis.parameter_styles import plain_text, unsendable
 from portbook.apis.query_names import TakenNames
 from portbook.model import JSON, JSONObject
+from portbook.tools.http_operation import HttpOperation
 from portbook.tools.media_types import MediaKind, kind_of
-from portbook.tools.operation import HttpOperation
 
 __all__ = ["BodyWriter", "NamedFile"]
 

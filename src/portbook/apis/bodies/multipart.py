@@ -23,8 +23,8 @@ from portbook.apis.bodies.file_arguments import file_of
 from portbook.apis.parameter_styles import AmbiguousText, as_is, pairs_of, plain_text, present, unsendable
 from portbook.canonical import json_bytes
 from portbook.model import JSON, JSONObject
+from portbook.tools.http_operation import BodyPart, Style
 from portbook.tools.media_types import BINARY_TYPE, JSON_TYPE
-from portbook.tools.operation import BodyPart, Style
 
 __all__ = ["MultipartBody"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 from urllib.parse import unquote
 
-from portbook.apis.left_out import Cause
+from portbook.apis.left_out_operations import Cause
 from portbook.apis.openapi.json_reader import parse_json
 from portbook.apis.openapi.swagger import is_swagger, openapi_of
 from portbook.apis.openapi.yaml_reader import NotYAML, parse_yaml

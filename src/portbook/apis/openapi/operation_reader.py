@@ -9,11 +9,9 @@ operator's, because both become part of requests.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.left_out_operations import Cause, LeftOutOperation
 from portbook.apis.openapi.document_files import DocumentNode, Documents
 from portbook.apis.openapi.imported_arguments import ArgumentRules, Arguments, NotSupported
 from portbook.apis.openapi.parameters import read_parameters
@@ -24,11 +22,10 @@ from portbook.apis.openapi.schemas import SchemaWriters
 from portbook.apis.openapi.security_schemes import Requirement
 from portbook.apis.openapi.servers import Server
 from portbook.model import JSONObject
+from portbook.tools.http_operation import BodyPart, Parameter, problem_of_path
 from portbook.tools.media_types import JSON_TYPE
-from portbook.tools.operation import BodyPart, Parameter, problem_of_path
-from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
-__all__ = ["ImportedNames", "ImportedOperation", "OperationHead", "OperationReader", "plain_name"]
+__all__ = ["ImportedOperation", "OperationHead", "OperationReader"]
 
 
 class OperationHead(NamedTuple):
@@ -152,41 +149,3 @@ class OperationReader:
     def _describe(self, method: str, path: str) -> str:
         words = [self._node.text("summary") or self._item.text("summary"), self._node.text("description")]
         return "\n\n".join(word.strip() for word in words if word) or f"{method} {path}"
-
-
-# The names of a document's operations as tools: `operationId`, or method and path; no two alike.
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedNames:
-    """How the operations of a document are named."""
-
-    longest: int = MAX_NAME
-    """A longer name is shortened."""
-    shared: frozenset[str] = frozenset()
-    """Names that another document of the gateway has, too."""
-    document: str = ""
-    """The document, as the settings name it: it tells operations with a shared name apart."""
-
-    def distinct(self, name: str, place: str, count: int) -> str:
-        """Return the name of the operation at `place`, such as `GET /orders`; `count` of them share `name`.
-
-        All operations of one name get a digest of their place, and of their document where that is what tells
-        them apart: a rule for the name must not silently mean one of them.
-        """
-        if name in self.shared:
-            name = f"{name}_{name_digest(f'{self.document} {place}')}"
-        elif count > 1:
-            name = f"{name}_{name_digest(place)}"
-        return self.fitting(name)
-
-    def fitting(self, name: str) -> str:
-        """Return the name, shortened where it is too long."""
-        return shortened(name, self.longest)
-
-
-def plain_name(text: str) -> str:
-    """Return a tool's name for `getOrderById` or `GET/orders/{id}`: lower case, with underscores."""
-    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
-    text = re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", text)
-    return re.sub(r"_+", "_", re.sub(r"[^a-z0-9_.]+", "_", text.lower())).strip("_.") or "operation"

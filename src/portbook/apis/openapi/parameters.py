@@ -12,8 +12,8 @@ from portbook.apis.openapi.imported_arguments import ArgumentRules, Arguments, N
 from portbook.apis.openapi.path_keys import PathKey
 from portbook.apis.openapi.schemas import SchemaWriter
 from portbook.escaping import escaped
+from portbook.tools.http_operation import Parameter, ParameterPlace, Style, is_token, split_path
 from portbook.tools.media_types import MediaKind, is_json, kind_of
-from portbook.tools.operation import Parameter, ParameterPlace, Style, is_token, split_path
 
 __all__ = ["read_parameters", "style_of"]
 

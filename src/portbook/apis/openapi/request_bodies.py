@@ -17,10 +17,11 @@ from typing import Any, Final, NamedTuple, cast
 
 from portbook.apis.bodies.file_arguments import file_schema
 from portbook.apis.openapi.document_files import DocumentNode, Documents
-from portbook.apis.openapi.form_parts import FileField, files_in, members_of, read_parts
+from portbook.apis.openapi.form_fields import FileField, files_in, members_of, read_parts
 from portbook.apis.openapi.imported_arguments import Arguments, NotSupported
-from portbook.apis.openapi.one_sided_properties import names_of_other_side
+from portbook.apis.openapi.read_only_and_write_only import names_of_other_side
 from portbook.apis.openapi.schemas import SchemaWriter
+from portbook.tools.http_operation import BodyPart
 from portbook.tools.media_types import (
     BINARY_TYPE,
     JSON_TYPE,
@@ -32,7 +33,6 @@ from portbook.tools.media_types import (
     kind_of,
     plain_type,
 )
-from portbook.tools.operation import BodyPart
 
 __all__ = ["ImportedBody", "read_body"]
 

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
-from portbook.apis.openapi.one_sided_properties import (
+from portbook.apis.openapi.read_only_and_write_only import (
     NOTHING_LEFT_OUT,
     OtherSideNames,
     Side,
     leave_out_other_side,
     left_out_in,
 )
-from portbook.apis.openapi.vendor_keywords import DROPPED, translated
+from portbook.apis.openapi.translated_keywords import DROPPED, renew_bounds, translated, with_null
 from portbook.model import JSONObject
 from portbook.schema.engine import is_usable_pattern
 from portbook.schema.evaluation_cost import DefinitionWeights, referred_names
@@ -45,11 +45,6 @@ _COMPONENTS: Final = "/components/schemas/"
 _DYNAMIC: Final = {"$recursiveRef": "$recursiveAnchor", "$dynamicRef": "$dynamicAnchor"}
 # A pattern in the slashes of JavaScript: they are no part of it.
 _IN_SLASHES: Final = re.compile(r"/(\^.*\$)/")
-
-# Keywords that allow every value.
-_SAYS_NOTHING: Final = frozenset(
-    {"title", "description", "default", "deprecated", "readOnly", "writeOnly", "format"}
-)
 
 
 class SchemaWriter:
@@ -159,12 +154,12 @@ class SchemaWriter:
                 beside["description"] = words
             if "allOf" in beside and "allOf" in referring:
                 referring["allOf"] += beside["allOf"]
-            return _with_null(value, {**beside, **referring})
+            return with_null(value, {**beside, **referring})
         written = self._keywords(node, value, left_out)
         for keyword, anchor in _DYNAMIC.items():
             if isinstance(value.get(keyword), str):
                 written.update(self._reference_to(self._nearest(anchor)))
-        return _with_null(value, written)
+        return with_null(value, written)
 
     def _nearest(self, anchor: str) -> DocumentNode:
         """Return the nearest schema around the one being written that has `anchor`, or the outermost."""
@@ -192,7 +187,7 @@ class SchemaWriter:
         if "properties" in written:
             self._require(node, written)
         leave_out_other_side(self._documents, node, written, self._side, around)
-        _renew_bounds(value, written)
+        renew_bounds(value, written)
         return written
 
     def _one(self, key: str, child: DocumentNode) -> Iterator[tuple[str, Any]]:
@@ -269,28 +264,3 @@ class SchemaWriters:
     def unchecked_patterns(self) -> list[str]:
         """The places of patterns that are not checked, each once."""
         return sorted({*self.input.unchecked_patterns, *self.output.unchecked_patterns})
-
-
-def _with_null(value: JSONObject, written: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a value that may also be null, where `nullable` of OpenAPI 3.0 says so.
-
-    `x-nullable` is what documents of Swagger 2.0 have instead.
-    """
-    is_nullable = value.get("nullable") is True or value.get("x-nullable") is True
-    if not is_nullable or not written.keys() - _SAYS_NOTHING:
-        return written
-    kind = written.get("type")
-    if kind is None:
-        return {"anyOf": [written, {"type": "null"}]}
-    kinds = cast("list[str]", kind) if isinstance(kind, list) else [kind]
-    written["type"] = kinds if "null" in kinds else [*kinds, "null"]
-    if "enum" in written and None not in written["enum"]:
-        written["enum"] = [*written["enum"], None]
-    return written
-
-
-def _renew_bounds(value: JSONObject, written: dict[str, Any]) -> None:
-    """Rewrite the boolean `exclusiveMinimum` and `exclusiveMaximum` of OpenAPI 3.0 as numbers."""
-    for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if value.get(exclusive) is True and inclusive in written:
-            written[exclusive] = written.pop(inclusive)

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from portbook.apis.openapi.document_files import BadOpenAPI, DocumentNode, Documents
 from portbook.escaping import escaped
-from portbook.tools.operation import CredentialUse, is_token
+from portbook.tools.http_operation import CredentialUse, is_token
 
 __all__ = ["Requirement", "SecurityScheme", "described", "read_requirement", "read_schemes"]
 

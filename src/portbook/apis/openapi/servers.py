@@ -17,7 +17,7 @@ from portbook.apis.table_reader import Table
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_destination
 from portbook.text.did_you_mean import did_you_mean
-from portbook.tools.operation import problem_of_base_url
+from portbook.tools.http_operation import problem_of_base_url
 
 __all__ = ["Server", "ServerChooser", "ServerVariables"]
 

@@ -11,11 +11,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, cast
 
+from portbook.assets.compat.pattern_comparison import Undecided
 from portbook.assets.compat.proof import Inclusion
-from portbook.assets.compat.regex_samples import sample
 from portbook.assets.compat.subschemas import EFFORT, Place, Subschemas
-from portbook.assets.compat.suggested_values import MAX_BYTES, around, scalars
-from portbook.assets.compat.text_languages import Undecided
+from portbook.assets.compat.suggested_values import MAX_BYTES, around, sample, scalars
 from portbook.canonical import NotJSON, canonical_bytes
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject

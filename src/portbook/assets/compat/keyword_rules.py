@@ -1,7 +1,6 @@
 """Rules of the proof: when a keyword of the new schema follows from the old schema. Pure: no I/O.
 
-Each rule is sound and simple: what it accepts is so, what it does not accept may still be. The rules for
-objects are in `property_rules`.
+Each rule is sound and simple: what it accepts is so, what it does not accept may still be.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias, cast
 
 from portbook.assets.compat.equivalence import LABELS, is_same_value
+from portbook.assets.compat.pattern_comparison import TextLanguages
 from portbook.assets.compat.stated_values import bounds_of, listed_values, types_at, types_of
 from portbook.assets.compat.subschemas import Place, Subschemas, matches
-from portbook.assets.compat.text_languages import TextLanguages
 from portbook.model import JSON, JSONObject
 from portbook.schema.references import Path
 

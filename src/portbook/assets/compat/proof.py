@@ -12,9 +12,9 @@ from typing import Any, Final, cast
 
 from portbook.assets.compat.equivalence import Equivalence
 from portbook.assets.compat.keyword_rules import ABOUT, OPAQUE, WHOLE, KeywordRules, every
+from portbook.assets.compat.pattern_comparison import TextLanguages
 from portbook.assets.compat.stated_values import forms, is_exact, types_at
 from portbook.assets.compat.subschemas import Place, Subschemas
-from portbook.assets.compat.text_languages import TextLanguages
 from portbook.model import JSON, JSONObject
 from portbook.schema.references import Path
 

@@ -14,7 +14,7 @@ from portbook.errors import REASONS
 from portbook.model import JSON, JSONObject
 from portbook.policy import Policy
 from portbook.tools.catalog import Tool
-from portbook.tools.shipped import shipped_folder
+from portbook.tools.packaged_files import shipped_folder
 from portbook.version import __version__
 
 __all__ = ["OPENAPI", "openapi"]

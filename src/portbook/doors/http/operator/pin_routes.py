@@ -14,7 +14,7 @@ from portbook.model import JSON, JSONObject
 
 if TYPE_CHECKING:
     from portbook.app.pin_review import PinReview
-    from portbook.pins.difference import PinnedKind
+    from portbook.pins.pinned_definitions import PinnedKind
 
 __all__ = ["PINS", "REVIEW", "decide_on_pins", "list_pins"]
 

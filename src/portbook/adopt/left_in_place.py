@@ -1,0 +1,96 @@
+"""Why a server of a client cannot be adopted, and is left in place. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from portbook.adopt.secrets_of_entry import has_reference, is_secret, secrets_in
+from portbook.exports.client_table import EntryStyle
+from portbook.model import JSONObject
+
+__all__ = ["why_left"]
+
+# Members that Portbook has no use for, and whose loss changes nothing of what a server does.
+_DROPPED: Final = frozenset(
+    {
+        "type",
+        "name",
+        "description",
+        "title",
+        "icon",
+        "source",
+        "timeout",
+        "startup_timeout_sec",
+        "tool_timeout_sec",
+    }
+    | {"autoApprove", "alwaysAllow", "trust", "transportType", "transport", "enabled", "disabled", "bundled"}
+    | {"gallery", "version", "display_name", "env_keys", "available_tools", "startup_timeout_ms", "cwd"}
+)
+_OLD_TRANSPORT: Final = frozenset({"sse"})
+
+
+def why_left(
+    entry: JSONObject,
+    style: EntryStyle,
+    command: tuple[str, ...],
+    url: str | None,
+    env: tuple[tuple[str, str], ...] | None,
+    headers: tuple[tuple[str, str], ...] | None,
+) -> str | None:
+    """Return why an entry cannot be adopted; the first reason counts."""
+    known = {
+        style.command,
+        style.args,
+        style.env,
+        style.headers,
+        *style.urls,
+        *style.local,
+        *style.remote,
+    } | _DROPPED
+    unknown = sorted(key for key in entry if key not in known and not key.startswith(("_", "/", "#")))
+    reasons = (
+        (entry.get("disabled") is True or entry.get("enabled") is False, "it is switched off"),
+        (bool(unknown), f"Portbook cannot take over its setting {unknown[0]}" if unknown else ""),
+        (bool(command and url), "it has both a command and an address"),
+        (not command and not url, "it has no command and no address"),
+        (env is None or headers is None, "its variables or headers are not texts"),
+        (
+            any(map(_cannot_be_passed_on, _all_texts(entry, command, url, env, headers))),
+            "it has a character that cannot be passed on",
+        ),
+        (
+            isinstance(cwd := entry.get("cwd"), str) and not cwd.startswith("/"),
+            "its folder is a relative path",
+        ),
+        (entry.get("type") in _OLD_TRANSPORT, "it speaks the old HTTP+SSE transport"),
+        (
+            any(map(has_reference, (*command, url or ""))),
+            "only the client fills in what its command refers to",
+        ),
+        (
+            any(secrets_in(command)),
+            "a secret among its arguments would be copied; move it to a variable first",
+        ),
+        (url is not None and is_secret("", url), "its address has a secret in it, which would be copied"),
+    )
+    return next((why for is_so, why in reasons if is_so), None)
+
+
+def _all_texts(
+    entry: JSONObject,
+    command: tuple[str, ...],
+    url: str | None,
+    *tables: tuple[tuple[str, str], ...] | None,
+) -> Iterator[str]:
+    """Yield every text of an entry that a server gets."""
+    cwd = entry.get("cwd")
+    yield from (*command, url or "", cwd if isinstance(cwd, str) else "")
+    for table in tables:
+        for pair in table or ():
+            yield from pair
+
+
+def _cannot_be_passed_on(text: str) -> bool:
+    """Return whether no process can get a text: half a character of UTF-16, or the end of a C string."""
+    return "\0" in text or any("\ud800" <= each <= "\udfff" for each in text)
