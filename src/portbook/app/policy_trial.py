@@ -16,7 +16,7 @@ from portbook.errors import Reason
 from portbook.globs import matches
 from portbook.model import JSON, JSONObject
 from portbook.policy import Action, Decision, Policy, PolicyInput, decide
-from portbook.policy.replay import MOST_CHANGES, MOST_SECONDS, ReplayedCalls
+from portbook.policy.replay import ReplayedCalls
 from portbook.settings import Settings
 from portbook.settings.loading import with_policy
 from portbook.settings.toml_file import parse_toml
@@ -98,6 +98,10 @@ def explanation(tool: Tool, decision: Decision, arguments: JSONObject) -> JSONOb
     }
 
 
+# An operator waits for the answer; what is older than it reaches is not decided, and the answer says so.
+_LONGEST_S: Final = 10.0
+# The most changes in an answer, each with a tool and a caller.
+_MOST_CHANGES: Final = 1000
 # So often, calls that run meanwhile get their turn, and the time is looked at.
 _BATCH: Final = 200
 
@@ -135,7 +139,7 @@ class PolicyTrial:
 
         In a thread. Raises `OSError` where a file cannot be read.
         """
-        calls, end = ReplayedCalls(self.before, self.after), tick() + MOST_SECONDS
+        calls, end = ReplayedCalls(self.before, self.after), tick() + _LONGEST_S
         oldest, is_complete = None, True
         for number, record in enumerate(_records(log_dir, since, until), 1):
             calls.add(record)
@@ -151,8 +155,8 @@ class PolicyTrial:
         changes = cast("list[JSON]", data["changes"])
         return {
             **data,
-            "changes": changes[:MOST_CHANGES],
-            "more": max(0, len(changes) - MOST_CHANGES),
+            "changes": changes[:_MOST_CHANGES],
+            "more": max(0, len(changes) - _MOST_CHANGES),
             "complete": is_complete,
             "oldest": oldest,
             "ignored": [*self.ignored],

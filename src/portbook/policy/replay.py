@@ -17,7 +17,7 @@ from portbook.policy.rule import Rule
 from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, named_by
 
-__all__ = ["MOST_CHANGES", "MOST_SECONDS", "Replayed", "ReplayedCalls", "replay", "subject_of"]
+__all__ = ["Replayed", "ReplayedCalls", "replay", "subject_of"]
 
 
 class Replayed(NamedTuple):
@@ -103,10 +103,6 @@ def _operation(record: JSONObject) -> HttpOperation | None:
 #
 # Calls that differ in nothing that the policies look at are decided once.
 
-# An operator waits for the answer; what is older than it reaches is not decided, and the answer says so.
-MOST_SECONDS: Final = 10.0
-# The most changes in an answer, each with a tool and a caller.
-MOST_CHANGES: Final = 1000
 # Decisions that are kept; so many kinds of calls are rare.
 _MOST_KEPT: Final = 10_000
 
