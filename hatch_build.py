@@ -18,7 +18,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_PINS = "src/portbook/schema/pins.py"
+_PINS = "src/portbook/schema/official_schema_digests.py"
 _PLACE = "src/portbook/schema/official"
 _PACKAGE = "mcp_fuzzer"
 _INSIDE = "schemas/mcp-spec"

@@ -24,8 +24,8 @@ from portbook.audit.journal import Journal
 from portbook.canonical import json_bytes
 from portbook.clock import SystemClock
 from portbook.dialects.choice import DialectName, choose_dialect
-from portbook.dialects.envelope import Envelope
-from portbook.envelope.request import REQUEST
+from portbook.dialects.envelope_messages import Envelope
+from portbook.envelope.request_for_envelope import REQUEST
 from portbook.executors.python import PythonExecutor
 from portbook.ids import RandomIds
 from portbook.model import Arrival, Done, Identity, JSONObject, Run
@@ -35,7 +35,7 @@ from portbook.settings import load_settings
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
 from portbook.tools.contract_registry import SchemaRegistry
-from portbook.wire.lines import LineSplitter
+from portbook.wire.lines_and_size_limit import LineSplitter
 from portbook.wire.parsing import parse, read_id
 
 __all__ = ["Stage", "main", "measure_stages"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import REASONS, CanonicalError, Ending, Failed, Finding, Reason, Refused, Row, Stage
-from portbook.schema.pins import PINS
+from portbook.schema.official_schema_digests import PINS
 
 # The table of the envelope specification, as it stands there.
 CONTRACT = {

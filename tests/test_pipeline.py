@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from portbook.dialects.exchange import Exchange
+from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.ids import ContentIds
 from portbook.model import Completed, Done, Identity

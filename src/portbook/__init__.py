@@ -9,11 +9,11 @@ from portbook.version import __version__
 if TYPE_CHECKING:
     from portbook.canonical import NotJSON
     from portbook.doors.http.mounted_asgi_app import MountedApp
-    from portbook.envelope.enclose import Failure, enclose
-    from portbook.envelope.inspection import inspect_envelope
-    from portbook.envelope.problems import Problem
-    from portbook.envelope.provenance_controls import Controls
-    from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
+    from portbook.envelope.controls_in_meta import Controls
+    from portbook.envelope.envelope_check import inspect_envelope
+    from portbook.envelope.envelope_members import Failure, enclose
+    from portbook.envelope.errors_and_warnings import Problem
+    from portbook.envelope.wrap_and_unwrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
     from portbook.errors import CanonicalError, Failed
     from portbook.provenance.signing import BadKey, PublicKey, SigningKey
     from portbook.provenance.subject import Subject
@@ -78,26 +78,26 @@ _HOMES = {
     "BadTool": "portbook.tools.spec",
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
-    "Controls": "portbook.envelope.provenance_controls",
+    "Controls": "portbook.envelope.controls_in_meta",
     "Failed": "portbook.errors",
-    "Failure": "portbook.envelope.enclose",
+    "Failure": "portbook.envelope.envelope_members",
     "MountedApp": "portbook.doors.http.mounted_asgi_app",
-    "NotAnEnvelope": "portbook.envelope.wrap",
+    "NotAnEnvelope": "portbook.envelope.wrap_and_unwrap",
     "NotFound": "portbook.tools.spec",
     "NotJSON": "portbook.canonical",
-    "Problem": "portbook.envelope.problems",
+    "Problem": "portbook.envelope.errors_and_warnings",
     "PublicKey": "portbook.provenance.signing",
     "SchemaRegistry": "portbook.tools.contract_registry",
     "ToolError": "portbook.tools.spec",
     "SigningKey": "portbook.provenance.signing",
     "Subject": "portbook.provenance.subject",
-    "ToolFailed": "portbook.envelope.wrap",
+    "ToolFailed": "portbook.envelope.wrap_and_unwrap",
     "Toolset": "portbook.tools.toolset",
-    "enclose": "portbook.envelope.enclose",
-    "failure": "portbook.envelope.wrap",
-    "inspect_envelope": "portbook.envelope.inspection",
-    "unwrap": "portbook.envelope.wrap",
-    "wrap": "portbook.envelope.wrap",
+    "enclose": "portbook.envelope.envelope_members",
+    "failure": "portbook.envelope.wrap_and_unwrap",
+    "inspect_envelope": "portbook.envelope.envelope_check",
+    "unwrap": "portbook.envelope.wrap_and_unwrap",
+    "wrap": "portbook.envelope.wrap_and_unwrap",
 }
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from portbook.dialects.bare import Bare
+from portbook.dialects.asset_messages import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
-from portbook.dialects.envelope import METHOD, Envelope
-from portbook.dialects.exchange import (
+from portbook.dialects.envelope_messages import METHOD, Envelope
+from portbook.dialects.exchange_contract import (
     Dialect,
     Exchange,
     HeardExchange,
@@ -35,7 +35,7 @@ from portbook.mcp.unreadable_messages import unread
 from portbook.model import JSON, Answer, Arrival, Caller, Completed, Done, JSONObject
 from portbook.pipeline import Pipeline
 from portbook.policy import Policy
-from portbook.protocol.session import Session
+from portbook.protocol.negotiated_session import Session
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of
@@ -46,7 +46,7 @@ from portbook.wire.jsonrpc import (
     refusal_frame,
     refuse_structure,
 )
-from portbook.wire.lines import OVERSIZE, Frame
+from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import NO_ID, Id, parse, read_id
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ __all__ = [
     "InputNeeded",
     "JSONObject",
     "Kind",
+    "Occasion",
     "Outcome",
     "Report",
     "Resumption",
@@ -247,6 +248,16 @@ class EnvelopeRequest(NamedTuple):
 
 # Of a caller that asks for no envelope: nearly every one.
 NO_WISH: Final = EnvelopeRequest({})
+
+
+class Occasion(NamedTuple):
+    """Values that differ between runs of the same request, for the provenance of its result."""
+
+    request_id: str | None = None
+    """The id that Portbook gave the call."""
+    time: str | None = None
+    """When it ran, in the form of RFC 3339."""
+    duration_ms: float | None = None
 
 
 @read_only

@@ -20,10 +20,10 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, Final, cast
 
-from portbook.access.rates import SecondsToWait
+from portbook.access.rate_limit import SecondsToWait
 from portbook.canonical import STRICT, NotWritten, canonical_bytes, json_bytes, write
 from portbook.clock import Clock
-from portbook.dialects.exchange import Exchange
+from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.exception_place import Fault, place_of
 from portbook.executors.unsent import NothingSent
@@ -55,14 +55,14 @@ from portbook.stages.checked_result import (
     redacted,
     require_finite,
 )
-from portbook.stages.endings import as_outcome, cut_short, paused
+from portbook.stages.ended_without_result import as_outcome, cut_short, paused
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, EndOfTurn, Executor, OffLoop, Sink
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
-from portbook.stages.rules import InForce, Rules
+from portbook.stages.redacted_tool_messages import redacted_client, redacted_report
+from portbook.stages.rules_in_force import InForce, Rules
 from portbook.stages.state import CallState
 from portbook.stages.tool_errors import fail
-from portbook.stages.tool_messages import redacted_client, redacted_report
 from portbook.text.named_tuple import new_tuple
 from portbook.tools.catalog import Catalog, Tool
 from portbook.wire.parsing import parse

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portbook.builtin.docs_folder import MAX_FILE_BYTES
 from portbook.builtin.docs_search import docs_search_tool
-from portbook.builtin.folder import MAX_FILE_BYTES
 from portbook.tools.contract_registry import SchemaRegistry
 from portbook.tools.spec import Effect, ToolSpec
 

@@ -24,7 +24,7 @@ import pytest
 from portbook.cli import adapter
 from portbook.settings import SETTINGS
 from portbook.version import __version__
-from portbook.wire.lines import MAX_FRAME_BYTES
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES
 from support import forked_process
 from support.portbook_process import ROOT, TESTS, environment, records
 

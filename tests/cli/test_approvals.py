@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.approval_ticket import Ask, State
+from portbook.access.approval_state_and_binding import Ask, State
 from portbook.clock import SystemClock
 from portbook.errors import Refused
 from portbook.stores.approvals import ApprovalStore

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from portbook.schema import store
-from portbook.schema.pins import PINS
-from portbook.schema.store import NEWEST, REVISIONS
+from portbook.schema import official_schemas
+from portbook.schema.official_schema_digests import PINS
+from portbook.schema.official_schemas import NEWEST, REVISIONS
 from support import forked_process
 from support.portbook_process import PORTBOOK, environment, over_stdio, run
 
-OFFICIAL = Path(store.__file__).parent / "official"
+OFFICIAL = Path(official_schemas.__file__).parent / "official"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.approval_ticket import State
+from portbook.access.approval_state_and_binding import State
 from portbook.clock import SystemClock
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.migrations import TABLES_VERSION

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.access.approval_ticket import Ask, State
+from portbook.access.approval_state_and_binding import Ask, State
 from portbook.clock import SystemClock
 from portbook.errors import Refused
 from portbook.stores.approvals import ApprovalStore

@@ -169,7 +169,7 @@ def test_words_that_are_no_text_are_still_words(tmp_path: Path) -> None:
 
 
 def test_a_program_that_prints_without_end_is_ended(tmp_path: Path) -> None:
-    script = "import portbook.cli.wrap as wrap; wrap._MAX_OUTPUT = 1000; wrap.command()"
+    script = "import portbook.cli.wrap as wrap; wrap.MAX_OUTPUT_BYTES = 1000; wrap.command()"
     done = subprocess.run(
         [sys.executable, "-c", script, "--", "yes"],
         capture_output=True,

@@ -23,7 +23,7 @@ from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.running_request import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
-from portbook.wire.lines import OVERSIZE, Frame
+from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from support.portbook_process import invoke
 
 pytestmark = pytest.mark.timeout(

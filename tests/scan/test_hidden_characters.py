@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.scan.defined_texts import DefinedText
 from portbook.scan.finding import Tier
 from portbook.scan.hidden_characters import find_hidden
+from portbook.scan.scanned_texts import DefinedText
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from portbook.scan.defined_texts import DefinedText
-from portbook.scan.directives import find_directives
+from portbook.scan.directive_weights import find_directives
 from portbook.scan.finding import Tier
+from portbook.scan.scanned_texts import DefinedText
 
 
 @pytest.mark.parametrize(

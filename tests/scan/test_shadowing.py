@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.scan.defined_texts import DefinedText
 from portbook.scan.finding import Tier
+from portbook.scan.scanned_texts import DefinedText
 from portbook.scan.shadowing import Neighbours, find_look_alike, find_reach
 
 NEAR = Neighbours({"files": ("read_file", "open", "readAll")}, own=("copy", "list_files"))

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 
 from portbook.canonical import json_bytes
 from portbook.schema.cache import validator_for
-from portbook.schema.dialects import DIALECT
 from portbook.schema.explanation_cost import explanation_of
+from portbook.schema.json_schema_drafts import DIALECT
 from support.counts import count
 from support.random_schemas import SCHEMAS, VALUES
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from portbook.errors import Finding
 from portbook.schema.cache import validator_for
-from portbook.schema.dialects import DIALECT, DRAFT_07, check_dialect
 from portbook.schema.engine import BadSchema
 from portbook.schema.evaluation_cost import examine
+from portbook.schema.json_schema_drafts import DIALECT, DRAFT_07, check_dialect
 
 OUTSIDE = "refers to a different document, {}, which is never fetched; copy it under $defs"
 MISSING = "refers to something that is not in this document: there is nothing at {}; check its spelling"

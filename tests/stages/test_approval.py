@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from portbook.access.approval_ticket import Ask
+from portbook.access.approval_state_and_binding import Ask
 from portbook.errors import Failed, Reason, Refused
 from portbook.model import CallerContext, Done
 from portbook.redaction import Redactor
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from support.fake_world import (
     ASKING,
     CALLERS,

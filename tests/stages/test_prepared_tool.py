@@ -10,7 +10,7 @@ from portbook.errors import Reason
 from portbook.model import Done
 from portbook.policy import Action, Limits, Policy
 from portbook.stages.prepared_tool import PreparedTool
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from support.fake_world import CALLERS, CATALOG, World, a_call, a_policy, a_rule, case
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.approval_ticket import State
+from portbook.access.approval_state_and_binding import State
 from portbook.errors import Reason
 from portbook.stores import approval_sql as rows
 from portbook.stores import approvals as tickets

@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 
-from portbook.access.approval_ticket import TRANSITIONS, State, Ticket, Undecidable
+from portbook.access.approval_state_and_binding import TRANSITIONS, State, Ticket, Undecidable
 from portbook.clock import later
 from portbook.errors import Reason, Refused
 from portbook.stores.approvals import ApprovalStore

@@ -12,10 +12,10 @@ from typing import Any, ParamSpec
 
 import pytest
 
-from portbook.access.rates import SecondsToWait, block_size
+from portbook.access.rate_limit import SecondsToWait
 from portbook.stores import shared_rates
 from portbook.stores.connection_and_clock import Connection
-from portbook.stores.shared_rates import SharedRates, TokenBlocks
+from portbook.stores.shared_rates import SharedRates, TokenBlocks, block_size
 from portbook.stores.sqlite_store import Store
 from portbook.stores.store_errors import StoreError
 

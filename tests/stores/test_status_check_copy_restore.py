@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from portbook.access.approval_ticket import State
+from portbook.access.approval_state_and_binding import State
 from portbook.clock import later
 from portbook.stores.connection_and_clock import Connection
 from portbook.stores.status_check_copy_restore import problems_of_store, restore_store, store_status

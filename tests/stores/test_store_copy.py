@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.access.approval_ticket import State
+from portbook.access.approval_state_and_binding import State
 from portbook.clock import SystemClock
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.sqlite_store import Store

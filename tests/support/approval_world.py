@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from portbook.access.approval_ticket import Ask, State
+from portbook.access.approval_state_and_binding import Ask, State
 from portbook.clock import later
 from portbook.errors import Refused
 from portbook.stores.approvals import ApprovalStore

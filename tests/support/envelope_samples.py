@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from portbook import SigningKey, Subject
+from portbook.model import Occasion
 from portbook.provenance.artifacts import Artifact, Digest
-from portbook.provenance.occasion import Occasion
 
 KEY = SigningKey(bytes(range(32)))
 OTHER_KEY = SigningKey(bytes(range(1, 33)))

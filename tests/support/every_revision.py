@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.protocol.conformance import SchemaValidator
-from portbook.schema.store import SchemaStore
+from portbook.protocol.message_validation import SchemaValidator
+from portbook.schema.official_schemas import SchemaStore
 from support.in_process_connection import EVERY_REVISION, params
 
 VALIDATOR = SchemaValidator(SchemaStore())

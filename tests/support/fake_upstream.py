@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from portbook.protocol.conformance import SchemaValidator
-from portbook.schema.store import SchemaStore
+from portbook.protocol.message_validation import SchemaValidator
+from portbook.schema.official_schemas import SchemaStore
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.connection import Events, UpstreamConnection
 from portbook.upstreams.transport import NotSent, Receiver

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from portbook.testing import AsyncTestClient
-from portbook.wire.lines import MAX_FRAME_BYTES
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES
 from support.portbook_process import SAMPLE_TOOLS
 
 META = "io.modelcontextprotocol/"

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from portbook.schema.store import SchemaStore
+from portbook.schema.official_schemas import SchemaStore
 
 STORE = SchemaStore()
 

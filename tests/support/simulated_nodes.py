@@ -1,8 +1,9 @@
 """Nodes that share a database, in simulated time: clocks that drift, messages lost, late and repeated, kills.
 
 Nothing here waits or reads a clock, so that thousands of runs take seconds, and a seed repeats a run exactly.
-What is decided is decided by the rules of the product: `access/approval_ticket.py` says which state follows
-which and what refuses a call, `access/lease.py` who may act and who is gone. The rest is what surrounds them:
+What is decided is decided by the rules of the product: `access/approval_state_and_binding.py` says which
+state follows which and what refuses a call, `stores/postgres/lease_terms.py` who may act and who is gone. The
+rest is what surrounds them:
 
 - the database runs a transaction when its message arrives, whole or not at all;
 - what it commits may be seen only later, and its rows are locked until then;
@@ -24,8 +25,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from portbook.access.approval_ticket import TRANSITIONS, Ask, State, Ticket, decided, refuse, seen
-from portbook.access.lease import LEASE_TERMS, Lease, LeaseTerms, extended, is_lost
+from portbook.access.approval_state_and_binding import TRANSITIONS, Ask, State, Ticket, decided, refuse, seen
+from portbook.stores.postgres.lease_terms import LEASE_TERMS, Lease, LeaseTerms, extended, is_lost
 
 NODES = 3
 JOBS = 4

@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
-from portbook.access.approval_ticket import State, Undecidable
+from portbook.access.approval_state_and_binding import State, Undecidable
 from portbook.clock import SystemClock
 from portbook.errors import Reason, Refused
 from portbook.stores.approvals import ApprovalStore

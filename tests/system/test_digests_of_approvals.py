@@ -6,7 +6,7 @@ has to give it a new name, and compare open approvals by the old one too.
 
 from __future__ import annotations
 
-from portbook.access.approval_ticket import binding
+from portbook.access.approval_state_and_binding import binding
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect, ToolSpec
 from support.approval_world import ASK

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.schema.pins import LICENCE, PINS, SOURCE
+from portbook.schema.official_schema_digests import LICENCE, PINS, SOURCE
 from support.portbook_process import ROOT, environment
 
 PLACE = Path("src/portbook/schema/official")
@@ -129,7 +129,8 @@ def test_a_tampered_file_stops_the_build_with_one_sentence(name: str, checkout: 
     done = build(checkout, carrier=carrier)
     assert done.returncode == 1
     assert done.stderr == (
-        f"portbook: {tampered} is not the file that is pinned in src/portbook/schema/pins.py "
+        f"portbook: {tampered} is not the file that is pinned in "
+        f"src/portbook/schema/official_schema_digests.py "
         f"({WANTED[name].size} bytes, sha256 {PINNED[name]}); reinstall {SOURCE}\n"
     )
     assert not (checkout / PLACE / name).exists()

@@ -10,14 +10,14 @@ import pytest
 
 import portbook
 import portbook.testing
-from portbook.access.approval_ticket import Undecidable
+from portbook.access.approval_state_and_binding import Undecidable
 from portbook.canonical import NotJSON
 from portbook.doors.http.mounted_asgi_app import MountedApp
-from portbook.envelope.enclose import Failure, enclose
-from portbook.envelope.inspection import inspect_envelope
-from portbook.envelope.problems import Problem
-from portbook.envelope.provenance_controls import Controls
-from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
+from portbook.envelope.controls_in_meta import Controls
+from portbook.envelope.envelope_check import inspect_envelope
+from portbook.envelope.envelope_members import Failure, enclose
+from portbook.envelope.errors_and_warnings import Problem
+from portbook.envelope.wrap_and_unwrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
 from portbook.errors import CanonicalError, Failed
 from portbook.provenance.signing import BadKey, PublicKey, SigningKey
 from portbook.provenance.subject import Subject

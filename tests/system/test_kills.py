@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.approval_ticket import State
+from portbook.access.approval_state_and_binding import State
 from portbook.clock import SystemClock
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.sqlite_store import Store

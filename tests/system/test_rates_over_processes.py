@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from portbook.access.rates import block_size
+from portbook.stores.shared_rates import block_size
 from support.portbook_process import http_server, invoke
 
 SERVERS = 3

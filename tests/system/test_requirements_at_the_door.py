@@ -361,7 +361,7 @@ def test_pytest_collects_every_test_and_runs_some_with_what_the_requirements_ins
     )
     assert collected.returncode == 0, collected.stdout[-2000:]
     ran = subprocess.run(
-        [*pytest_q, "tests/assets/test_schema_of_asset.py", "tests/wire/test_lines.py"],
+        [*pytest_q, "tests/assets/test_schema_of_asset.py", "tests/wire/test_lines_and_size_limit.py"],
         cwd=ROOT,
         env=environment(),
         capture_output=True,

@@ -21,9 +21,9 @@ from portbook import (
     wrap,
 )
 from portbook.canonical import digest, json_bytes
-from portbook.envelope.provenance_controls import read_controls
-from portbook.envelope.request import read_request
-from portbook.provenance.occasion import Occasion
+from portbook.envelope.controls_in_meta import read_controls
+from portbook.envelope.request_for_envelope import read_request
+from portbook.model import Occasion
 from support.portbook_process import ROOT, run
 
 Golden = Callable[[str, bytes], None]

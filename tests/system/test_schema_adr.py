@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from portbook.protocol.conformance import RESULT, SchemaValidator
-from portbook.schema import store
-from portbook.schema.store import SchemaStore
+from portbook.protocol.message_validation import RESULT, SchemaValidator
+from portbook.schema import official_schemas
+from portbook.schema.official_schemas import SchemaStore
 from support import forked_process
 from support.in_process_connection import EVERY_REVISION, HANDSHAKES, META, handshake, params
 from support.portbook_process import (
@@ -34,7 +34,7 @@ from support.portbook_process import (
     run,
 )
 
-OFFICIAL = Path(store.__file__).parent / "official"
+OFFICIAL = Path(official_schemas.__file__).parent / "official"
 CANARY = "canary-4711"
 VALIDATOR = SchemaValidator(SchemaStore())
 VALIDATOR.initialize()

@@ -19,8 +19,8 @@ PROBE = """
 import sys
 
 from portbook.cli.main import main
-from portbook.protocol.conformance import SchemaValidator
-from portbook.schema import store
+from portbook.protocol.message_validation import SchemaValidator
+from portbook.schema import official_schemas
 
 
 def says(word, does):
@@ -32,7 +32,7 @@ def says(word, does):
 
 SchemaValidator.initialize = says("ready", SchemaValidator.initialize)
 SchemaValidator.shutdown = says("gone", SchemaValidator.shutdown)
-compile_official = store.compile_official
+compile_official = official_schemas.compile_official
 
 
 def compiled(schema, fingerprint, dialect):
@@ -42,7 +42,7 @@ def compiled(schema, fingerprint, dialect):
     return validator
 
 
-store.compile_official = compiled
+official_schemas.compile_official = compiled
 main()
 """
 

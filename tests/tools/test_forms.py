@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BaseModel, Field
 from typing_extensions import TypedDict
 
 from portbook import Form
-from portbook.protocol.conformance import SchemaValidator
-from portbook.schema.store import SchemaStore
+from portbook.protocol.message_validation import SchemaValidator
+from portbook.schema.official_schemas import SchemaStore
 from portbook.tools.questions import Answered
 
 VALIDATOR = SchemaValidator(SchemaStore())

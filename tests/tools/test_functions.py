@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 from portbook import Image
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.schema.dialects import DIALECT
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.catalog import Tool
 from portbook.tools.mistake_place import shown_file
 from portbook.tools.spec import BadTool

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook import BadTool, Toolset
-from portbook.protocol.conformance import RESULT
+from portbook.protocol.message_validation import RESULT
 from support.every_revision import VALIDATOR, every_revision
 from support.in_process_connection import Connection, params
 from support.portbook_process import run

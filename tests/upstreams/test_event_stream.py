@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from portbook.upstreams.http_transport import UpstreamEvents
-from portbook.wire.lines import OVERSIZE
+from portbook.wire.lines_and_size_limit import OVERSIZE
 
 
 class Receiver:

@@ -16,7 +16,7 @@ from portbook.upstreams.answer_checks import BadAnswer
 from portbook.upstreams.http_transport import HttpTransport
 from portbook.upstreams.secret_values import GivenSecrets, ValueReader
 from portbook.upstreams.transport import BadStatus, NotSent, SaysNothing, SessionLost
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 from support.fake_upstream import text
 
 JSON = "application/json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.upstreams.answer_checks import UnreadableAnswer, messages_in
-from portbook.wire.lines import OVERSIZE
+from portbook.wire.lines_and_size_limit import OVERSIZE
 
 ANSWER = b'{"jsonrpc":"2.0","id":7,"result":{}}'
 

@@ -14,7 +14,7 @@ from portbook.net.http_client import HttpClient
 from portbook.upstreams.secret_values import GivenSecrets, ValueReader
 from portbook.upstreams.sse_transport import SseTransport
 from portbook.upstreams.transport import BadStatus, NotSent
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 

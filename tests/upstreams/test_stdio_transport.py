@@ -13,7 +13,7 @@ import pytest
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.stdio_transport import StdioTransport
 from portbook.upstreams.transport import NotSent
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 ECHO_TWICE = "import sys\nfor at in range(2): print(sys.stdin.readline().strip(), flush=True)"
 

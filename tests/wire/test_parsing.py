@@ -21,7 +21,7 @@ from portbook.audit.memory_sink import MemorySink
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
-from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame, LineSplitter
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES, OVERSIZE, Frame, LineSplitter
 from portbook.wire.parsing import _WORDS, MAX_DEPTH, parse
 from support.counts import count
 from support.portbook_process import invoke

@@ -22,7 +22,7 @@ from typing import Final
 from portbook.apis.table_reader import Table
 from portbook.model import JSON
 from portbook.net.destinations import BadDestination, parse_url, without_secrets
-from portbook.schema.messages import whole_pointer
+from portbook.schema.violation_wording import whole_pointer
 from portbook.stores.lock_file import LOCK_NAME, LockFile, LockSection, change_section
 from portbook.stores.store_errors import BadLock
 

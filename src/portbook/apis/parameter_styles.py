@@ -20,7 +20,7 @@ from urllib.parse import quote, quote_plus
 from portbook.canonical import json_bytes
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.schema.messages import escape_pointer
+from portbook.schema.violation_wording import escape_pointer
 from portbook.tools.http_operation import Style
 
 __all__ = [

@@ -11,8 +11,8 @@ from portbook.app.rules_from_settings import policy_of
 from portbook.app.tools_from_settings import Collected
 from portbook.net.destinations import Destinations
 from portbook.pins.standing import Standing
-from portbook.protocol.conformance import SchemaValidator
-from portbook.schema.store import SchemaStore
+from portbook.protocol.message_validation import SchemaValidator
+from portbook.schema.official_schemas import SchemaStore
 from portbook.settings import Settings
 from portbook.tools.catalog import Catalog
 from portbook.upstreams.fleet import Fleet

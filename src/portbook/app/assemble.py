@@ -19,7 +19,7 @@ from portbook.app.usable_settings import usable_settings
 from portbook.audit.journal import Journal
 from portbook.boundary import Boundary
 from portbook.clock import Clock, SystemClock
-from portbook.dialects.bare import Bare
+from portbook.dialects.asset_messages import Bare
 from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.large_values import LargeValues
@@ -32,8 +32,8 @@ from portbook.mcp.rounds_and_request_state import SignedStates
 from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.pipeline import Pipeline
-from portbook.protocol.conformance import SchemaValidator
-from portbook.schema.store import SchemaStore
+from portbook.protocol.message_validation import SchemaValidator
+from portbook.schema.official_schemas import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
@@ -269,7 +269,7 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     # Late: a schema is seldom replaced.
     from portbook.net.destinations import without_secrets
     from portbook.net.override_fetch import CannotFetch, fetch
-    from portbook.schema.override import FETCH_S, MAX_BYTES, BadOverride, check_override
+    from portbook.schema.official_schema_override import FETCH_S, MAX_BYTES, BadOverride, check_override
 
     origin = without_secrets(uri)
     try:

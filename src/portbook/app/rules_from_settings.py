@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from portbook.access.callers import AllowedKey, Callers
-from portbook.access.rates import RateLimit, Rates
+from portbook.access.rate_limit import RateLimit, Rates
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.start_warnings import refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import BadSettings, ProblemList, Settings
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:

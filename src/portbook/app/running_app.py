@@ -22,10 +22,10 @@ from portbook.mcp.task_board import TaskBoard
 from portbook.model import JSON
 from portbook.net.allowed_hosts_and_origins import Hosts
 from portbook.pipeline import Pipeline
-from portbook.protocol.conformance import SchemaValidator
+from portbook.protocol.message_validation import SchemaValidator
 from portbook.settings import Settings
 from portbook.stages.ports import Sink
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
 from portbook.stores.stored_sessions import SessionStore

@@ -13,7 +13,7 @@ from portbook.executors.mcp_server_call import McpServerExecutor
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.model import Kind
 from portbook.pipeline import Pipeline
-from portbook.protocol.conformance import SchemaValidator
+from portbook.protocol.message_validation import SchemaValidator
 from portbook.settings import Settings
 from portbook.stores.store_errors import StoreError
 from portbook.stores.upstream_status_and_offers import ObservationStore

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from portbook.app.operator_key import operator_key_doubts
 from portbook.globs import is_pattern, matches
 from portbook.policy import Policy, Rule
-from portbook.policy.arguments import Reach, declared_names, reach
+from portbook.policy.argument_defaults import Reach, declared_names, reach
 from portbook.settings import Settings
 from portbook.stores.store_errors import StoreError
 from portbook.text.did_you_mean import did_you_mean
@@ -122,7 +122,7 @@ def _doubts_of_rule(
         effects = " or ".join(rule.effects)
         yield ("effects",), f"matches nothing that is served: no tool that it names has the effect {effects}"
     for each in rule.where:
-        from portbook.policy.contradiction import is_contradictory  # late: few rules have conditions
+        from portbook.policy.rules_without_effect import is_contradictory  # late: few rules have conditions
 
         if is_contradictory(each.schema):
             yield (

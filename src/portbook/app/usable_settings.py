@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from portbook.app.rules_from_settings import policy_of, redactor_of
 from portbook.app.tools_from_settings import Collected, collect_tools
-from portbook.dialects.envelope import Envelope
+from portbook.dialects.envelope_messages import Envelope
 from portbook.dialects.rest_bodies import Rest
-from portbook.envelope.request import REQUEST
+from portbook.envelope.request_for_envelope import REQUEST
 from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
 from portbook.schema.cache import LateValidator
 from portbook.schema.engine import Validator

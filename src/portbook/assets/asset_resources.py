@@ -12,7 +12,7 @@ from urllib.parse import quote
 from portbook.assets.library import Library
 from portbook.canonical import json_bytes
 from portbook.model import JSON, JSONObject
-from portbook.schema.dialects import DIALECT
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.spec import Effect, SecretUse, ToolSpec
 
 __all__ = ["asset_resources"]

@@ -20,8 +20,8 @@ from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
-from portbook.schema.messages import escape_pointer, whole_pointer
 from portbook.schema.references import Document, Path
+from portbook.schema.violation_wording import escape_pointer, whole_pointer
 
 __all__ = ["Bundler", "SchemaBundle"]
 

@@ -19,7 +19,7 @@ from portbook.canonical import json_bytes
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.tools.http_operation import HttpOperation, problem_of_base_url, problem_of_path
-from portbook.wire.lines import MAX_FRAME_BYTES
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES
 from portbook.wire.parsing import parse
 
 __all__ = ["GATEWAY", "Backend", "BadBackend", "backend_at", "populating"]

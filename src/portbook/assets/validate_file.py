@@ -22,7 +22,7 @@ from portbook.assets.validate_asset import explain, without_reference
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.schema.engine import BadSchema
-from portbook.schema.messages import UNEXPECTED, shorten, whole_pointer
+from portbook.schema.violation_wording import UNEXPECTED, shorten, whole_pointer
 from portbook.wire.parsing import DUPLICATE_KEY, parse
 from portbook.wire.source_positions import Span, locate, name_before, span_at
 

@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
-from portbook.builtin.folder import Stamp, text_files
-from portbook.builtin.sections import cut
+from portbook.builtin.docs_folder import Stamp, text_files
+from portbook.builtin.docs_sections import cut
 from portbook.model import JSON, JSONObject
 from portbook.tools.spec import Effect, ToolSpec
 

@@ -16,7 +16,7 @@ from typing import Any, Final, TextIO
 
 import click
 
-from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
+from portbook.access.approval_state_and_binding import State, Ticket, Undecidable, as_json
 from portbook.access.callers import OPERATOR
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of

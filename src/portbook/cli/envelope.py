@@ -12,7 +12,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import json_option
 from portbook.cli.output_and_errors import claim_stdout, print_data, stop_with
-from portbook.envelope.inspection import Inspection, inspect_envelope
+from portbook.envelope.envelope_check import Inspection, inspect_envelope
 from portbook.errors import Refused
 from portbook.escaping import escaped, escaped_lines
 from portbook.model import JSON

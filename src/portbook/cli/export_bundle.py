@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.cli.reload_watched_files import watched_files
-from portbook.exports.bundle_manifest import FILES, WHEELS, BundleManifest, archive
+from portbook.exports.bundle_manifest_and_archive import FILES, WHEELS, BundleManifest, archive
 from portbook.exports.needed_secrets import NeededSecrets
 from portbook.settings import BadSettings, Settings
 from portbook.tools.catalog import Catalog

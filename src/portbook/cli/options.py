@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from portbook.schema.store import BrokenSchema
+from portbook.schema.official_schemas import BrokenSchema
 from portbook.settings import BadSettings, Settings, load_settings
 from portbook.stores.store_errors import BadLock
 from portbook.text.did_you_mean import did_you_mean

@@ -19,7 +19,7 @@ from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.scan.definition_scan import scan_definition
 from portbook.scan.finding import ScanFinding
 from portbook.scan.shadowing import Neighbours
-from portbook.schema.messages import whole_pointer
+from portbook.schema.violation_wording import whole_pointer
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.upstreams.trust import pinned_part
 from portbook.wire.parsing import parse

@@ -18,10 +18,18 @@ from portbook.escaping import escaped_lines
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import without_secrets
 from portbook.net.override_fetch import CannotFetch, fetch
-from portbook.protocol.methods import METHODS, Method, method_of
-from portbook.schema.messages import escape_pointer
-from portbook.schema.override import FETCH_S, MAX_BYTES, BadOverride, check_override
-from portbook.schema.store import NEWEST, OVERLAYS, REVISIONS, BrokenSchema, SchemaStore, closure, key_of
+from portbook.protocol.mcp_methods import METHODS, Method, method_of
+from portbook.schema.official_schema_override import FETCH_S, MAX_BYTES, BadOverride, check_override
+from portbook.schema.official_schemas import (
+    NEWEST,
+    OVERLAYS,
+    REVISIONS,
+    BrokenSchema,
+    SchemaStore,
+    closure,
+    key_of,
+)
+from portbook.schema.violation_wording import escape_pointer
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

@@ -21,23 +21,20 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.output_and_errors import claim_stdout, stop_with
 from portbook.clock import SystemClock
-from portbook.envelope.enclose import enclose
-from portbook.envelope.problems import EXECUTION_FAILED, Problem
-from portbook.envelope.program_output import Form, Ran, outcome_of
-from portbook.envelope.provenance_controls import Controls, Mode
-from portbook.envelope.wrap import is_envelope
+from portbook.envelope.controls_in_meta import Controls, Mode
+from portbook.envelope.envelope_members import enclose
+from portbook.envelope.errors_and_warnings import EXECUTION_FAILED, Problem
+from portbook.envelope.program_output import MAX_OUTPUT_BYTES, TOO_LARGE, Form, Ran, outcome_of
+from portbook.envelope.wrap_and_unwrap import is_envelope
 from portbook.errors import Refused
 from portbook.escaping import escaped_json
+from portbook.model import Occasion
 from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
-from portbook.provenance.occasion import Occasion
 from portbook.provenance.signing import BadKey
 from portbook.provenance.subject import Subject
 from portbook.wire.parsing import parse
 
 __all__ = ["command"]
-
-# More than one JSON document needs; a program that never stops must not take all memory.
-_MAX_OUTPUT: Final = 64 << 20
 
 # How much of standard error is kept: more than the envelope holds.
 _MAX_STDERR: Final = 16 << 10
@@ -173,15 +170,15 @@ def _run(program: tuple[str, ...]) -> Ran:
     tail = bytearray()
     listener = threading.Thread(target=_listen, args=(process.stderr, tail), daemon=True)
     listener.start()
-    output = cast("BinaryIO", process.stdout).read(_MAX_OUTPUT + 1)
+    output = cast("BinaryIO", process.stdout).read(MAX_OUTPUT_BYTES + 1)
     problem = None
-    if len(output) > _MAX_OUTPUT:
+    if len(output) > MAX_OUTPUT_BYTES:
         process.kill()
-        message = f"The program was ended because it printed more than {_MAX_OUTPUT} bytes."
-        problem = Problem("ADAPTER.OUTPUT.TOO_LARGE", message, {"max_output_bytes": _MAX_OUTPUT})
+        message = f"The program was ended because it printed more than {MAX_OUTPUT_BYTES} bytes."
+        problem = Problem(TOO_LARGE, message, {"max_output_bytes": MAX_OUTPUT_BYTES})
     status = process.wait()
     listener.join(1)  # a child that the program left running may hold standard error open for longer
-    return Ran(status, output[:_MAX_OUTPUT], bytes(tail), problem)
+    return Ran(status, output[:MAX_OUTPUT_BYTES], bytes(tail), problem)
 
 
 def _pass_on(process: subprocess.Popen[bytes], early: list[int]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
-from portbook.dialects.exchange import BoundaryQuestion, Exchange, OperatorAction, answer_of
+from portbook.dialects.exchange_contract import BoundaryQuestion, Exchange, OperatorAction, answer_of
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import (
     JSON,

@@ -20,7 +20,7 @@ from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.running_request import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.stages.state import CallState
-from portbook.wire.lines import Frame, LineSplitter
+from portbook.wire.lines_and_size_limit import Frame, LineSplitter
 
 __all__ = ["NdjsonDoor"]
 

@@ -10,15 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import NotJSON
-from portbook.envelope.provenance_controls import CONTROLS, Controls, Default, are_plain, read_controls
+from portbook.envelope.controls_in_meta import CONTROLS, Controls, Default, are_plain, read_controls
 from portbook.errors import Ending
-from portbook.model import JSON, EnvelopeRequest, JSONObject
-from portbook.provenance.occasion import Occasion
+from portbook.model import JSON, EnvelopeRequest, JSONObject, Occasion
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
-    from portbook.envelope.enclose import RecordedResults
+    from portbook.envelope.envelope_members import RecordedResults
     from portbook.provenance.signing import Signer
     from portbook.provenance.subject import Subject
 
@@ -92,8 +91,8 @@ class CallEnvelopes:
             except NotJSON:  # a warning says so, below
                 pass
         # Late: few calls want an envelope, and most servers never make one.
-        from portbook.envelope.enclose import enclose
-        from portbook.envelope.problems import REDACTED, Problem
+        from portbook.envelope.envelope_members import enclose
+        from portbook.envelope.errors_and_warnings import REDACTED, Problem
 
         if known.is_redacted and not isinstance(outcome, Ending):
             redacted = Problem(REDACTED, "Secrets were redacted in what this call returned or reported.")
@@ -117,7 +116,7 @@ class CallEnvelopes:
         )
         made_for, form = self._forms.get(key, _NO_FORM)
         if form is None or made_for is not tool:  # a server behind us may change what it offers
-            from portbook.envelope.enclose import RecordedResults  # late, as above
+            from portbook.envelope.envelope_members import RecordedResults  # late, as above
 
             subject = _subject(_NO_REQUEST, known._replace(arguments={}))  # a form keeps no arguments
             form = RecordedResults(result, controls, subject, self.signer)

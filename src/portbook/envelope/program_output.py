@@ -9,21 +9,24 @@ from __future__ import annotations
 import base64
 from typing import Final, Literal, NamedTuple
 
-from portbook.envelope.enclose import Failure
-from portbook.envelope.problems import Problem, own_problems
-from portbook.envelope.program_problems import exit_problem
-from portbook.envelope.wrap import is_envelope
+from portbook.envelope.envelope_members import Failure
+from portbook.envelope.errors_and_warnings import Problem, exit_problem, own_problems
+from portbook.envelope.wrap_and_unwrap import is_envelope
 from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.wire.parsing import parse
 
-__all__ = ["BASE64", "NOT_JSON", "Form", "Ran", "outcome_of"]
+__all__ = ["BASE64", "MAX_OUTPUT_BYTES", "NOT_JSON", "TOO_LARGE", "Form", "Ran", "outcome_of"]
 
 # The format of a program's output; "auto" detects it.
 Form = Literal["auto", "json", "text"]
 
 NOT_JSON: Final = "ADAPTER.OUTPUT.NOT_JSON"
 BASE64: Final = "ADAPTER.OUTPUT.BASE64"
+TOO_LARGE: Final = "ADAPTER.OUTPUT.TOO_LARGE"
+
+# More than one JSON document needs; a program that never stops must not take all memory.
+MAX_OUTPUT_BYTES: Final = 64 << 20
 
 
 class Ran(NamedTuple):

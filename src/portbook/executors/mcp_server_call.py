@@ -33,7 +33,7 @@ from portbook.executors.unsent import NothingSent
 from portbook.model import Client, InputNeeded, JSONObject, Run
 from portbook.net.destinations import Destinations
 from portbook.net.taskless_waits import TimeLimited
-from portbook.protocol.conformance import INPUT_REQUIRED
+from portbook.protocol.message_validation import INPUT_REQUIRED
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import ToolSpec
 from portbook.upstreams.answer_checks import TASK, BadAnswer, RpcError, is_created_task

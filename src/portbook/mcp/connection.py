@@ -28,10 +28,10 @@ from portbook.mcp.task_methods import RESULT_OF_TASK, asked_by, created, task_of
 from portbook.mcp.task_runner import TaskRunner
 from portbook.mcp.unreadable_messages import answer_unread, unread
 from portbook.model import JSON, Answer, Arrival, Completed, Done, JSONObject
-from portbook.protocol.session import Session
+from portbook.protocol.negotiated_session import Session
 from portbook.stages.state import CallState
 from portbook.wire.jsonrpc import nobody_waits, not_an_object, result_frame
-from portbook.wire.lines import OVERSIZE, Frame
+from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import NO_ID, NOT_TIGHT, Id, parse_strictly, parse_tight, read_id
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any, Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
-from portbook.dialects.request_meta import context_of, controls_of
-from portbook.envelope.provenance_controls import CONTROLS
+from portbook.dialects.portbook_meta import context_of, controls_of
+from portbook.envelope.controls_in_meta import CONTROLS
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import (
     NAME_AND_ARGUMENTS,
@@ -46,7 +46,6 @@ from portbook.model import (
     JSONObject,
     Kind,
 )
-from portbook.protocol.conformance import SchemaValidator
 from portbook.protocol.extensions import (
     EXTENSIONS,
     META_CAPABILITIES,
@@ -54,11 +53,12 @@ from portbook.protocol.extensions import (
     findings_of,
     missing_extension,
 )
-from portbook.protocol.methods import Sender, method_of
+from portbook.protocol.mcp_methods import Sender, method_of
+from portbook.protocol.message_validation import SchemaValidator
 from portbook.protocol.mirrored_headers import VERSION, are_mirrored, refuse_headers
+from portbook.protocol.negotiated_session import Session
 from portbook.protocol.negotiation import META_REVISION, revision_of
 from portbook.protocol.revisions import REVISIONS, Revision
-from portbook.protocol.session import Session
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import STRICT, NotWritten, fingerprint, json_bytes, rewritten_bytes, write
-from portbook.dialects.exchange import Exchange
+from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.mcp.cache_lifetime import kept_for
 from portbook.mcp.error_http_status import status_of
@@ -42,8 +42,8 @@ from portbook.model import (
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.mirrored_headers import VERSION, refuse_params
+from portbook.protocol.negotiated_session import Session
 from portbook.protocol.revisions import Revision
-from portbook.protocol.session import Session
 from portbook.text.named_tuple import NamedTuple, new_tuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
 from portbook.model import JSON, Draft, JSONObject
-from portbook.protocol.conformance import RESULT, SchemaValidator
+from portbook.protocol.message_validation import RESULT, SchemaValidator
 from portbook.protocol.revisions import Revision
 from portbook.schema.engine import SchemaViolation
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.dialects.exchange import Exchange
+from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Ending, Refused
 from portbook.mcp.exchange import write_error
 from portbook.model import JSON, Answer, Arrival, Call, CallerContext

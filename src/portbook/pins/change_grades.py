@@ -22,8 +22,8 @@ from portbook.pins.declared_arguments import by_declared_arguments, declared_pro
 from portbook.pins.on_change import Grade
 from portbook.pins.pinned_definitions import is_same_part
 from portbook.pins.trusted_hints import harm_of
-from portbook.schema.dialects import DRAFT_07, dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
+from portbook.schema.json_schema_drafts import DRAFT_07, dialect_of
 from portbook.schema.references import Document, Path, subschemas_of
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import Final
 
 from portbook.model import JSON, JSONObject
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions, parts_of
-from portbook.schema.messages import whole_pointer
+from portbook.schema.violation_wording import whole_pointer
 from portbook.stores.lock_file import LockFile, LockSection, change_section
 
 __all__ = ["PinLock", "approve", "approve_definitions"]

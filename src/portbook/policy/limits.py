@@ -1,4 +1,4 @@
-"""The limits of a policy: the keys of `[policy]` beside its rules, declared once. Pure: no I/O."""
+"""The limits of a policy: the keys of `[policy]` beside its rules, declared once; deadlines. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Final, Literal, TypeAlias, get_args
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.spec import Effect
 
-__all__ = ["LIMIT_CHOICES", "LIMIT_NAMES", "ApprovalByDefault", "Limits", "needs_approval_by_default"]
+__all__ = [
+    "LIMIT_CHOICES",
+    "LIMIT_NAMES",
+    "ApprovalByDefault",
+    "Limits",
+    "needs_approval_by_default",
+    "timeout_ms_of",
+]
 
 # Which effects need approval where no rule decides: the setting `policy.approval`.
 
@@ -51,3 +58,17 @@ LIMIT_CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "approval": get_args(ApprovalByDefault),
     "approver": get_args(_Approver),
 }
+
+
+# How long a call may run; an executor keeps the deadline.
+
+
+def timeout_ms_of(own_ms: int | None, default_ms: int, limits: Limits) -> int:
+    """Return the time that a call of a tool may take, in milliseconds.
+
+    1. The tool's own timeout; without one, the default of the settings.
+    2. Never more than policy allows (`max_execution_timeout_ms`).
+    """
+    timeout_ms = own_ms or default_ms
+    longest = limits.max_execution_timeout_ms
+    return timeout_ms if longest is None else min(timeout_ms, longest)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from portbook.canonical import NotJSON, fingerprint
 from portbook.globs import problem_of
 from portbook.model import JSONObject
-from portbook.policy.decision import Policy
+from portbook.policy.decision_and_remedy import Policy
 from portbook.policy.limits import LIMIT_NAMES, Limits
-from portbook.policy.rule import Action, Condition, Rule, hidden_by
-from portbook.policy.types import KEYWORDS, UntoldTypes, spoken_types, unknown_keyword
+from portbook.policy.rule import Action, Rule
+from portbook.policy.where_condition import KEYWORDS, Condition, UntoldTypes, spoken_types, unknown_keyword
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 from portbook.text.did_you_mean import did_you_mean
@@ -69,6 +69,8 @@ def read_policy(
                 (*_RULES, number, "name"), "is the name of an earlier rule; choose a different one"
             )
         names.add(rule.name)
+        from portbook.policy.rules_without_effect import hidden_by  # late: a policy may have no rules
+
         if other := hidden_by(rule, read):
             raise BadPolicy(
                 (*_RULES, number),

@@ -5,46 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final, Literal
 
-from portbook.canonical import canonical_bytes
-from portbook.globs import covers, matches
+from portbook.globs import matches
 from portbook.model import JSONObject
-from portbook.policy.arguments import Gap, find
-from portbook.policy.types import types_of
-from portbook.schema.engine import Validator
+from portbook.policy.where_condition import Condition
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["Action", "Condition", "Rule", "hidden_by"]
-
-# A rule's condition on one argument: a JSON Pointer, and a JSON Schema for its value.
-
-
-class Condition(NamedTuple):
-    """What the value at one place in the arguments must be."""
-
-    pointer: str
-    segments: tuple[str, ...]
-    schema: JSONObject | bool
-    validator: Validator
-    types: frozenset[str] | None
-    """The JSON types that the schema constrains; None for all of them."""
-
-    def holds(self, arguments: JSONObject, input_schema: JSONObject, *, is_cautious: bool) -> bool:
-        """Return whether the condition is met; `is_cautious` for rules that stop calls.
-
-        1. Without a value, the default in the tool's schema is what the tool will see.
-        2. If the tool may fill in a default that its schema does not name, a cautious condition is met. If
-           the tool has no such place, or requires a value there, the condition is not met.
-        3. A value of a type that the condition does not constrain meets a cautious condition: it stops a
-           call, and never allows one.
-        4. Otherwise the schema decides.
-        """
-        value = find(arguments, input_schema, self.segments)
-        if isinstance(value, Gap):
-            return is_cautious and value is Gap.UNTOLD
-        if self.types is not None and not types_of(value) & self.types:
-            return is_cautious
-        # A string is JSON in any case; a number of a default may be none.
-        return self.validator.allows(value) if isinstance(value, str) else self.validator.is_valid(value)
+__all__ = ["Action", "Rule"]
 
 
 class Action(StrEnum):
@@ -55,7 +21,6 @@ class Action(StrEnum):
     ALLOW = "allow"
 
 
-_ORDER: Final = list(Action)
 _EVERYTHING: Final = ("*",)
 
 
@@ -115,30 +80,3 @@ class Rule(NamedTuple):
             "where": {each.pointer: each.schema for each in self.where},
             "approver": self.approver,
         }
-
-
-def hidden_by(rule: Rule, rules: tuple[Rule, ...]) -> Rule | None:
-    """Return a rule that wins wherever `rule` matches, so that `rule` can never decide, or None."""
-    for other in rules:
-        if other is rule:
-            continue
-        rank, own = _ORDER.index(other.action), _ORDER.index(rule.action)
-        comes_first = rank < own or (rank == own and rules.index(other) < rules.index(rule))
-        if comes_first and _matches_all_of(other, rule):
-            return other
-    return None
-
-
-def _matches_all_of(wide: Rule, narrow: Rule) -> bool:
-    lists = ("tools", "kinds", "effects", "tags", "callers", "sessions")
-    return all(_covers(getattr(wide, name), getattr(narrow, name)) for name in lists) and (
-        not wide.where or _conditions(wide) == _conditions(narrow)
-    )
-
-
-def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
-    return all(any(covers(each, pattern) for each in wide) for pattern in narrow)
-
-
-def _conditions(rule: Rule) -> bytes:
-    return canonical_bytes(rule.as_data()["where"])

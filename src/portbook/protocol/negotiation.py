@@ -8,6 +8,7 @@ from typing import Final, cast
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.protocol.mirrored_headers import SESSION, VERSION, mismatch, refuse_headers
+from portbook.protocol.negotiated_session import Session
 from portbook.protocol.revisions import (
     HANDSHAKE_REVISIONS,
     NEWEST_HANDSHAKE,
@@ -15,7 +16,6 @@ from portbook.protocol.revisions import (
     STATELESS_REVISIONS,
     Revision,
 )
-from portbook.protocol.session import Session
 
 __all__ = ["META_REVISION", "meta_of", "revision_of"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.provenance.lengths import require_length
+from portbook.provenance.require_length import require_length
 
 __all__ = [
     "EVIDENCE",

@@ -7,13 +7,13 @@ for example of text, are computed from the bytes. Pure: no I/O.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from portbook.canonical import jcs_bytes
 from portbook.model import JSON, JSONObject
-from portbook.provenance.lengths import require_length
+from portbook.provenance.require_length import require_length
 
 __all__ = [
     "ARTIFACT",
@@ -27,6 +27,7 @@ __all__ = [
     "digested_bytes",
     "is_json",
     "referred_artifact",
+    "renamed_where_taken",
 ]
 
 ARTIFACT: Final = "artifact.v0.1"
@@ -162,3 +163,16 @@ def is_json(media_type: str) -> bool:
     """Return whether a media type is JSON."""
     kind = media_type.partition(";")[0].strip().lower()
     return kind == JSON_TYPE or kind.endswith("+json")
+
+
+def renamed_where_taken(artifacts: Sequence[Artifact], taken: set[str]) -> Iterable[Artifact]:
+    """Yield `artifacts`, renamed where an id is already used, so that an anchor means one artifact."""
+    for artifact in artifacts:
+        name = artifact.artifact_id
+        if name not in taken:
+            taken.add(name)
+            yield artifact
+            continue
+        free = next(other for at in range(len(taken) + 1) if (other := f"artifact.{at}") not in taken)
+        taken.add(free)
+        yield replace(artifact, artifact_id=free, labels={**artifact.labels, "named": name[:200]})

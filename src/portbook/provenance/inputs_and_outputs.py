@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Final
 
 from portbook.model import JSON
-from portbook.provenance.artifacts import JSON_TYPE, SCHEMA_TYPE, Artifact, Digest, artifact_of
+from portbook.provenance.artifacts import (
+    JSON_TYPE,
+    SCHEMA_TYPE,
+    Artifact,
+    Digest,
+    artifact_of,
+    renamed_where_taken,
+)
 from portbook.provenance.subject import Subject
 
 __all__ = ["ARGUMENTS", "RESULT", "inputs_of", "output_of"]
@@ -35,7 +41,7 @@ def inputs_of(subject: Subject, *, is_digested: bool, is_full: bool) -> tuple[Ar
         )
     governing = list(_governing(subject)) if is_full else []
     taken = {ARGUMENTS, RESULT, *(artifact.artifact_id for artifact in governing)}
-    return (*own, *_renamed(subject.artifacts, taken), *governing)
+    return (*own, *renamed_where_taken(subject.artifacts, taken), *governing)
 
 
 def output_of(result: JSON, *, is_digested: bool, media_type: str | None = None) -> Artifact:
@@ -61,16 +67,3 @@ def _governing(subject: Subject) -> Iterable[Artifact]:
         digest = None if subject.rule_digest is None else Digest("sha256", subject.rule_digest)
         labels = {"role": "policy.rule", "rule": subject.rule[:200]}
         yield Artifact("policy.rule", JSON_TYPE, digest=digest, labels=labels)
-
-
-def _renamed(artifacts: Sequence[Artifact], taken: set[str]) -> Iterable[Artifact]:
-    """Yield `artifacts`, renamed where an id is already used, so that an anchor means one artifact."""
-    for artifact in artifacts:
-        name = artifact.artifact_id
-        if name not in taken:
-            taken.add(name)
-            yield artifact
-            continue
-        free = next(other for at in range(len(taken) + 1) if (other := f"artifact.{at}") not in taken)
-        taken.add(free)
-        yield replace(artifact, artifact_id=free, labels={**artifact.labels, "named": name[:200]})

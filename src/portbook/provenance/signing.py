@@ -1,4 +1,4 @@
-"""Ed25519 keys that sign envelopes and verify signatures.
+"""Ed25519 keys that sign envelopes and verify signatures, and the bytes that a signature covers.
 
 A private key is stored as PKCS #8 and a public one as SubjectPublicKeyInfo, both in PEM, as in RFC 8410 and
 OpenSSL. The id of a key is its public key, so that a signature can be verified without a further file; only
@@ -13,7 +13,10 @@ import re
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-__all__ = ["ALGORITHM", "BadKey", "PublicKey", "Signer", "SigningKey"]
+from portbook.canonical import jcs_bytes
+from portbook.model import JSONObject
+
+__all__ = ["ALGORITHM", "BadKey", "PublicKey", "Signer", "SigningKey", "signed_bytes"]
 
 ALGORITHM: Final = "ed25519"
 
@@ -154,3 +157,16 @@ def _unwrapped(text: str, label: str, prefix: bytes) -> bytes:
     if len(der) != len(prefix) + _SEED_BYTES or not der.startswith(prefix):
         raise BadKey("not an Ed25519 key; `portbook keys signing` and `openssl genpkey` make one")
     return der[len(prefix) :]
+
+
+def signed_bytes(envelope: JSONObject) -> bytes:
+    """Return the bytes that a signature covers: `envelope` without the signature, in RFC 8785's form.
+
+    Raises `NotJSON` where RFC 8785 cannot represent it.
+    """
+    record = envelope.get("provenance")
+    integrity = record.get("integrity") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or not isinstance(integrity, dict):
+        return jcs_bytes(envelope)
+    rest: JSONObject = {name: value for name, value in integrity.items() if name != "signature"}
+    return jcs_bytes({**envelope, "provenance": {**record, "integrity": rest}})

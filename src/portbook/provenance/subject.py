@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from portbook.model import JSON
-from portbook.provenance import methods
+from portbook.model import JSON, Occasion
+from portbook.provenance import method_ids
 from portbook.provenance.anchors import Evidence
 from portbook.provenance.artifacts import Artifact
-from portbook.provenance.lengths import require_length
-from portbook.provenance.occasion import Occasion
+from portbook.provenance.require_length import require_length
 
 __all__ = ["Subject"]
 
@@ -63,5 +62,5 @@ class Subject:
             if value is not None and _SHA256.fullmatch(value) is None:
                 raise ValueError(f"{name}: must be 64 lower-case hexadecimal digits")
         for method in self.methods:
-            if flaw := methods.flaw_of(method):
+            if flaw := method_ids.flaw_of(method):
                 raise ValueError(f"methods: {method[:60]!r} {flaw}")

@@ -16,14 +16,14 @@ from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.redaction import detectors, key_value_text
 from portbook.redaction.detectors import Cards, has_marked_token, is_card_number, spans_of_shapes
-from portbook.redaction.known_values import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, KnownValues, has_views, views
-from portbook.redaction.marks import MARK, blank_of, hash_mark, is_mark
+from portbook.redaction.known_secrets import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, KnownValues, has_views, views
+from portbook.redaction.place_of_secret import place_of
 from portbook.redaction.pointers import Places, below, places_of, problem_of, trigger_of
 from portbook.redaction.prefilter import Prefilter, UnfoldedPrefilter
+from portbook.redaction.replacements import MARK, blank_of, hash_mark, is_mark
 from portbook.redaction.secret_names import SecretNames
-from portbook.redaction.secret_search import place_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
-from portbook.schema.messages import shorten
+from portbook.schema.violation_wording import shorten
 from portbook.wire.parsing import parse
 
 __all__ = ["BadRedaction", "Mode", "Redactor"]

@@ -11,9 +11,9 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from portbook.scan.defined_texts import DefinedText
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.plain_text import is_mixed
+from portbook.scan.scanned_texts import DefinedText
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["find_hidden"]

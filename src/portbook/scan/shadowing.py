@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from portbook.scan.defined_texts import DefinedText
-from portbook.scan.directives import weigh_directives
+from portbook.scan.directive_weights import weigh_directives
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
-from portbook.scan.plain_text import look_alike, misread, plain, sentences
+from portbook.scan.plain_text import plain, sentences
+from portbook.scan.scanned_texts import DefinedText
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["Neighbours", "find_look_alike", "find_reach"]
@@ -26,6 +26,18 @@ _ORDER: Final = late_pattern(
 )
 # A plain word is no name: only one of several words can be recognised in a sentence.
 _JOINED: Final = late_pattern(r"[a-z0-9]+(?:[_.-]+[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+")
+# What is read as a letter in ASCII as well.
+_LIKE_ASCII: Final = str.maketrans("015", "ols")
+
+
+def look_alike(name: str) -> str:
+    """Return a name as the eye reads it: two names with the same result look the same."""
+    return plain(name).replace("-", "_")
+
+
+def misread(name: str) -> str:
+    """Return a name as the eye may misread it: digits as the letters that they look like."""
+    return look_alike(name).translate(_LIKE_ASCII).replace("rn", "m").replace("vv", "w")
 
 
 @dataclass(frozen=True, slots=True)

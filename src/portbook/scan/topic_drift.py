@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from portbook.model import JSON
-from portbook.scan.directives import weigh_directives
-from portbook.scan.example_position import is_example
+from portbook.scan.directive_weights import is_example, weigh_directives
 from portbook.scan.finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.plain_text import plain, sentences
 from portbook.text.late_pattern import late_pattern

@@ -17,8 +17,8 @@ import jsonschema_rs
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
-from portbook.schema.dialects import DIALECT, DRAFT_07, check_dialect
-from portbook.schema.messages import escape_pointer, tell, whole_pointer
+from portbook.schema.json_schema_drafts import DIALECT, DRAFT_07, check_dialect
+from portbook.schema.violation_wording import escape_pointer, tell, whole_pointer
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
@@ -259,7 +259,10 @@ def _finding(error: jsonschema_rs.ValidationError) -> Finding:
 
 def _findings_of_own(errors: _Errors, payload: Any) -> set[Finding]:
     """Return the findings with complete pointers, also where a name in them is empty."""
-    from portbook.schema.messages import may_be_elsewhere, places_of  # late: only for files of one's own
+    from portbook.schema.violation_wording import (  # late: only for files of one's own
+        may_be_elsewhere,
+        places_of,
+    )
 
     is_exact = not may_be_elsewhere(json_bytes(payload))
     findings: set[Finding] = set()

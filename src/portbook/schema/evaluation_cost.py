@@ -17,9 +17,9 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from portbook.errors import Finding
-from portbook.schema.dialects import DIALECT
-from portbook.schema.messages import escape_pointer
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.schema.references import REPEATS, Document, Path, subschemas_of
+from portbook.schema.violation_wording import escape_pointer
 
 __all__ = [
     "CIRCULAR",

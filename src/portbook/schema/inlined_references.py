@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.schema.dialects import Path, dialect_of
+from portbook.schema.json_schema_drafts import Path, dialect_of
 from portbook.schema.references import Document
 
 __all__ = ["inlined_references"]

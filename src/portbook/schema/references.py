@@ -14,8 +14,8 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from portbook.errors import Finding
 from portbook.escaping import escaped
-from portbook.schema.dialects import DIALECT, DRAFT_07, META_SCHEMAS, Path, check_dialect
-from portbook.schema.messages import escape_pointer
+from portbook.schema.json_schema_drafts import DIALECT, DRAFT_07, META_SCHEMAS, Path, check_dialect
+from portbook.schema.violation_wording import escape_pointer
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [

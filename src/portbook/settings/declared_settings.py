@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from portbook.policy.limits import LIMIT_CHOICES, Limits
-from portbook.schema.pins import PINS
+from portbook.schema.official_schema_digests import PINS
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.tool_names import ToolNames
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
-from portbook.access.approval_ticket import Ask, Undecidable
+from portbook.access.approval_state_and_binding import Ask, Undecidable
 from portbook.canonical import json_bytes
 from portbook.errors import Reason, Refused
 from portbook.exception_place import place_of
@@ -16,7 +16,7 @@ from portbook.globs import matches
 from portbook.model import Call, Caller, Client, InputNeeded, JSONObject
 from portbook.policy import Decision
 from portbook.stages.ports import Approvals
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 

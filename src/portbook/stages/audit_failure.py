@@ -7,7 +7,7 @@ from collections.abc import Callable
 from portbook.errors import Failed, Reason, Refused
 from portbook.exception_place import place_of
 from portbook.model import Outcome
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 
 __all__ = ["AuditFailure"]
 

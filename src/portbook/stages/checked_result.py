@@ -12,8 +12,7 @@ from portbook.canonical import NotJSON, json_bytes, rewritten_bytes, without_nan
 from portbook.clock import Clock
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Failed, Finding, Reason, Refused
-from portbook.model import JSON, NO_WISH, JSONObject, Kind
-from portbook.provenance.occasion import Occasion
+from portbook.model import JSON, NO_WISH, JSONObject, Kind, Occasion
 from portbook.redaction import Redactor
 from portbook.schema.cache import LateValidator
 from portbook.schema.engine import Validator, compile_official

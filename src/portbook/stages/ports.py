@@ -10,7 +10,7 @@ from portbook.model import Start
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
-    from portbook.access.approval_ticket import Ask
+    from portbook.access.approval_state_and_binding import Ask
 
 __all__ = ["LARGE_BYTES", "Approvals", "AtOnce", "EndOfTurn", "Executor", "OffLoop", "Sink"]
 

@@ -8,23 +8,11 @@ from portbook.audit.basis import Bases
 from portbook.audit.record_form import RecordForms
 from portbook.model import NOBODY, JSONObject, Run, Start, read_only
 from portbook.policy import Action, Decision, Policy, ToolPolicy
+from portbook.policy.limits import timeout_ms_of
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
 
-__all__ = ["PreparedTool", "timeout_ms_of"]
-
-# How long a call may run.; an executor keeps the deadline.
-
-
-def timeout_ms_of(tool: Tool, policy: Policy, default_ms: int) -> int:
-    """Return the time that `tool` may take, in milliseconds.
-
-    1. The tool's own timeout; without one, the default of the settings.
-    2. Never more than policy allows (`max_execution_timeout_ms`).
-    """
-    timeout_ms = tool.spec.timeout_ms or default_ms
-    longest = policy.limits.max_execution_timeout_ms
-    return timeout_ms if longest is None else min(timeout_ms, longest)
+__all__ = ["PreparedTool"]
 
 
 @read_only
@@ -71,7 +59,7 @@ class PreparedTool:
         its form where it has arguments or digests.
         """
         spec, own = tool.spec, ToolPolicy.of(policy, tool.spec)
-        timeout_ms = timeout_ms_of(tool, policy, default_ms)
+        timeout_ms = timeout_ms_of(spec.timeout_ms, default_ms, policy.limits)
         is_plain = spec.operation is None and spec.upstream is None and not spec.takes_context
         return cls(
             tool,

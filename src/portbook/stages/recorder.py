@@ -36,7 +36,7 @@ from portbook.model import NO_CONTEXT, Call, Done, IdBytes, JSONObject, Outcome
 from portbook.redaction import Redactor
 from portbook.stages.audit_failure import AuditFailure
 from portbook.stages.ports import Sink
-from portbook.stages.rules import Rules
+from portbook.stages.rules_in_force import Rules
 from portbook.stages.state import CallState, Trail
 
 __all__ = ["Recorder", "both_views", "intent_view", "record_lines", "without_secrets"]

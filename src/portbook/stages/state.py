@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from portbook.audit.basis import Bases
 from portbook.audit.record_form import RecordForms
-from portbook.dialects.exchange import Exchange
+from portbook.dialects.exchange_contract import Exchange
 from portbook.model import (
     JSON,
     Answer,
@@ -22,7 +22,7 @@ from portbook.model import (
 )
 from portbook.policy import Decision
 from portbook.redaction import Redactor
-from portbook.stages.rules import InForce, Rules
+from portbook.stages.rules_in_force import InForce, Rules
 from portbook.text.named_tuple import new_tuple
 from portbook.tools.catalog import Tool
 

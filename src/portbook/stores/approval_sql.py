@@ -1,7 +1,7 @@
 """The SQL statements on the table of approval tickets.
 
-`access/approval_ticket.py` checks first which state may follow which. A statement that changes a ticket still
-names the state that it expects.
+`access/approval_state_and_binding.py` checks first which state may follow which. A statement that changes a
+ticket still names the state that it expects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from portbook.access.approval_ticket import State, Ticket
+from portbook.access.approval_state_and_binding import State, Ticket
 from portbook.canonical import json_bytes
 from portbook.stores.connection_and_clock import Connection
 from portbook.stores.pruned_rows import prune_rows

@@ -1,7 +1,7 @@
 """`ApprovalStore`: approvals, requested by the pipeline, decided by operators, redeemed exactly once.
 
-`access/approval_ticket.py` holds the rules. This module applies them, each step in one transaction, so that
-they hold for any number of concurrent calls and processes.
+`access/approval_state_and_binding.py` holds the rules. This module applies them, each step in one
+transaction, so that they hold for any number of concurrent calls and processes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from portbook.access.approval_ticket import (
+from portbook.access.approval_state_and_binding import (
     TRANSITIONS,
     Ask,
     State,

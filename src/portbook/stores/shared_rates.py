@@ -1,8 +1,8 @@
 """`SharedRates`: counts the calls of each caller over all processes that share a store.
 
-`access/rates.py` has the rules. Exact counting draws a token for each call, in one transaction. Else
-a process draws a block of tokens at once, and asks again once they are used up. What the store has refused is
-refused without asking until the time that it named, so that a caller who does not wait costs no writes.
+Exact counting draws a token for each call, in one transaction. Else a process leases a block of tokens at
+once, and asks again once they are used up. What the store has refused is refused without asking until the
+time that it named, so that a caller who does not wait costs no writes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,55 @@ import math
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from portbook.access.rates import Drawn, SecondsToWait, block_size, draw
+from portbook.access.rate_limit import SecondsToWait
 from portbook.stores.connection_and_clock import Connection, database_time
 from portbook.stores.store_port import StorePort
+from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["SharedRates", "TokenBlocks"]
+__all__ = ["SharedRates", "TokenBlocks", "block_size", "draw"]
+
+# The token bucket of a caller that several processes draw from: one number in the store.
+#
+# The number is the time at which the bucket is full again, in microseconds of the database's clock. An empty
+# bucket takes a minute to fill, so the time tells how many tokens are in it, and the bucket fills by itself.
+#
+# A process draws single tokens, or a block of them at once, which it then gives to calls without asking.
+# Tokens of a block that no call takes stay with the process: over any time, calls that pass are at most those
+# that one bucket lets pass, and one block for each process.
+
+_MINUTE_US: Final = 60_000_000
+_SECOND: Final = 1_000_000
+
+# A caller at its limit then costs one write in three seconds, and with a few idle processes it still gets
+# most of what the limit allows.
+_BLOCKS_PER_MINUTE: Final = 20
+
+
+class Drawn(NamedTuple):
+    """What a process got from a bucket."""
+
+    tokens: int
+    full_at: int
+    """When the bucket is full again, to be stored."""
+    wait_s: float
+    """How long until there is a token; 0 if some were drawn. No process can make it shorter."""
+
+
+def block_size(per_minute: int) -> int:
+    """Return how many tokens a process draws at once, under a limit of `per_minute` calls."""
+    return max(1, per_minute // _BLOCKS_PER_MINUTE)
+
+
+def draw(full_at: int, now: int, per_minute: int, wanted: int) -> Drawn:
+    """Draw up to `wanted` tokens at `now` from a bucket that is full at `full_at`."""
+    # A clock that was set back leaves an empty bucket, not one that stays empty for hours.
+    level = min(max(full_at, now), now + _MINUTE_US)
+    tokens = min(wanted, (now + _MINUTE_US - level) * per_minute // _MINUTE_US)
+    if not tokens:
+        missing = level + -(-_MINUTE_US // per_minute) - (now + _MINUTE_US)
+        return Drawn(0, level, missing / _SECOND)
+    return Drawn(tokens, level + tokens * _MINUTE_US // per_minute, 0.0)
+
 
 # The bucket of a caller: a full one where there is none yet.
 _LOCK: Final = (

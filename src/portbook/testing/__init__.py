@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from portbook.access.approval_ticket import Undecidable
+    from portbook.access.approval_state_and_binding import Undecidable
     from portbook.settings import BadSettings
     from portbook.testing.async_client import AsyncTestClient
     from portbook.testing.call_result import CallResult, LogMessage, NoResult, Progress, Violation
@@ -57,7 +57,7 @@ _HOMES = {
     "BadSettings": "portbook.settings",
     "FixedClock": "portbook.testing.fixed_time",
     "TestClient": "portbook.testing.client",
-    "Undecidable": "portbook.access.approval_ticket",
+    "Undecidable": "portbook.access.approval_state_and_binding",
 }
 
 

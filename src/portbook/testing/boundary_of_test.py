@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Final
 
-from portbook.access.approval_ticket import Ticket, Undecidable, as_json
+from portbook.access.approval_state_and_binding import Ticket, Undecidable, as_json
 from portbook.app.assemble import assemble
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.running_app import App

@@ -12,7 +12,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
-from portbook.access.approval_ticket import State, Ticket
+from portbook.access.approval_state_and_binding import State, Ticket
 from portbook.canonical import json_bytes
 from portbook.mcp.results import value_of
 from portbook.testing.boundary_of_test import World, make_world

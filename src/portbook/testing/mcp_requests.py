@@ -13,8 +13,8 @@ from portbook.errors import REASONS, Reason
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.running_request import Work
 from portbook.model import Answer, JSONObject
+from portbook.protocol.negotiated_session import Session
 from portbook.protocol.revisions import REVISIONS, Revision
-from portbook.protocol.session import Session
 from portbook.stages.state import CallState
 from portbook.testing.boundary_of_test import World
 from portbook.testing.inquiries_and_answers import (
@@ -28,7 +28,7 @@ from portbook.testing.inquiries_and_answers import (
 )
 from portbook.testing.json_encoder import json_of
 from portbook.testing.memory_log import Noted, noting
-from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["Replied", "Speaker", "Voice"]
 

@@ -15,8 +15,8 @@ from portbook.canonical import NotJSON, digest, fingerprint
 from portbook.model import JSON, JSONObject, Kind
 from portbook.protocol.mirrored_headers import BadMark, Mark, marked_params
 from portbook.schema.cache import LateValidator, validator_for
-from portbook.schema.dialects import dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
+from portbook.schema.json_schema_drafts import dialect_of
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.claimed_names import claims_of, refused_claims
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from portbook.model import JSONObject
-from portbook.schema.dialects import DIALECT
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.context import Context
 from portbook.tools.declared_options import bad_default
 from portbook.tools.mistake_place import declared_at

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from portbook.errors import Failed, Finding, Reason
 from portbook.model import JSONObject
-from portbook.schema.dialects import DIALECT
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.content_block import Content
 from portbook.tools.context import Context, leaves_questions
 from portbook.tools.function_arguments import is_context

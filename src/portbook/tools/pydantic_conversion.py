@@ -16,7 +16,7 @@ from pydantic_core import SchemaError, to_jsonable_python
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSONObject
-from portbook.schema.messages import escape_pointer
+from portbook.schema.violation_wording import escape_pointer
 from portbook.tools.declared_options import bad_default
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import json_copy

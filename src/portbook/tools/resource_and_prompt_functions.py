@@ -11,7 +11,7 @@ from portbook.canonical import json_bytes
 from portbook.errors import Failed, Finding, Reason
 from portbook.exception_place import place_of as fault_of
 from portbook.model import JSONObject
-from portbook.schema.dialects import DIALECT
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.content import Blob, contents_of, messages_of
 from portbook.tools.function_arguments import UNUSABLE_HINTS, bind_arguments, unusable_hints
 from portbook.tools.function_results import jsonable, runner

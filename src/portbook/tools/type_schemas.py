@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, SchemaError, core_schema
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.model import JSONObject
-from portbook.schema.dialects import DIALECT
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["ArgumentSchemas", "TypeSchemas", "allows_anything", "line_of", "schema_and_maker", "schema_of"]

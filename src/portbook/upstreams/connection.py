@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, cast
 from portbook.canonical import json_bytes
 from portbook.errors import Finding
 from portbook.model import JSONObject, Run
+from portbook.protocol.negotiated_session import LEVELS
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, Revision
-from portbook.protocol.session import LEVELS
 from portbook.upstreams.answer_checks import (
     NO_MESSAGE,
     UNREADABLE,
@@ -29,7 +29,7 @@ from portbook.upstreams.open_requests import OpenRequest, OpenRequests
 from portbook.upstreams.running_call import RunningCall
 from portbook.upstreams.server_requests import ServerRequests
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = ["Events", "UpstreamConnection"]
 

@@ -12,7 +12,7 @@ from typing import Final
 from portbook.model import Kind
 from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
-from portbook.protocol.conformance import SchemaValidator
+from portbook.protocol.message_validation import SchemaValidator
 from portbook.protocol.mirrored_headers import Mark
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.child_process import child_environment

@@ -31,7 +31,7 @@ from portbook.upstreams.transport import (
     SessionLost,
     unexpected_end,
 )
-from portbook.wire.lines import OVERSIZE
+from portbook.wire.lines_and_size_limit import OVERSIZE
 from portbook.wire.sse import EventReader
 
 __all__ = ["UNFINISHED", "UNREACHED", "HttpTransport", "UpstreamEvents"]

@@ -15,7 +15,7 @@ from portbook.upstreams.mcp_table import ValueSource
 from portbook.upstreams.transport import NotSent
 
 if TYPE_CHECKING:
-    from portbook.redaction.known_values import KnownValues
+    from portbook.redaction.known_secrets import KnownValues
 
 __all__ = ["GivenSecrets", "ValueReader"]
 
@@ -165,7 +165,7 @@ class GivenSecrets:
         """Return a text with a mark in place of each of them, and all else as it is. From any thread."""
         if not self._known:
             return text
-        from portbook.redaction.known_values import KnownValues, has_views, views
+        from portbook.redaction.known_secrets import KnownValues, has_views, views
 
         found = self._found
         if found is None:

@@ -8,7 +8,7 @@ from typing import Final
 from portbook.canonical import json_bytes
 from portbook.errors import REASONS, Reason
 from portbook.model import JSON, JSONObject
-from portbook.protocol.methods import Sender, method_of
+from portbook.protocol.mcp_methods import Sender, method_of
 from portbook.protocol.revisions import Revision
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.open_requests import OpenRequests

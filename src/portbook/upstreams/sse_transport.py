@@ -18,7 +18,7 @@ from portbook.upstreams.answer_checks import MAX_ANSWER_BYTES
 from portbook.upstreams.http_transport import UNFINISHED, UNREACHED
 from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.transport import BadStatus, ConnectionLost, NotSent, Receiver, unexpected_end
-from portbook.wire.lines import OVERSIZE
+from portbook.wire.lines_and_size_limit import OVERSIZE
 from portbook.wire.sse import EventReader
 
 __all__ = ["SseTransport"]

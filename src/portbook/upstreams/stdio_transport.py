@@ -12,7 +12,7 @@ from portbook.upstreams.child_process import ChildProcess
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.stderr_lines import StderrLines
 from portbook.upstreams.transport import NotSent, Receiver
-from portbook.wire.lines import LineSplitter
+from portbook.wire.lines_and_size_limit import LineSplitter
 
 __all__ = ["StdioTransport"]
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from portbook.exception_place import place_of
 from portbook.model import JSONObject
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = [
     "BadStatus",

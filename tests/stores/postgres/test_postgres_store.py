@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from portbook.access.lease import LeaseTerms
 from portbook.stores.connection_and_clock import Connection
+from portbook.stores.postgres.lease_terms import LeaseTerms
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.store_errors import StoreError
 from portbook.stores.stored_sessions import KeptSession, SessionStore

@@ -13,8 +13,8 @@ from urllib.parse import quote, urldefrag
 from portbook.errors import Finding
 from portbook.model import JSONObject
 from portbook.schema.engine import BadSchema, Validator, compile_official
-from portbook.schema.messages import whole_pointer
 from portbook.schema.references import Document, Path
+from portbook.schema.violation_wording import whole_pointer
 
 __all__ = ["EFFORT", "Place", "Subschemas", "matches"]
 

@@ -25,7 +25,7 @@ from portbook.assets.schema_names_and_versions import schema_name
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
-from portbook.schema.messages import UNEXPECTED, whole_pointer
+from portbook.schema.violation_wording import UNEXPECTED, whole_pointer
 
 __all__ = ["ComparedSchema", "Comparison", "Compatibility", "SchemaBreak", "compare", "compare_folders"]
 

@@ -9,7 +9,7 @@ import asyncio
 from typing import Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
-from portbook.access.approval_ticket import DECISIONS, State, Ticket, Undecidable, as_json
+from portbook.access.approval_state_and_binding import DECISIONS, State, Ticket, Undecidable, as_json
 from portbook.boundary import Begun, Boundary
 from portbook.doors.http.accept_header import wants_page
 from portbook.doors.http.message_route import message_route
@@ -18,7 +18,7 @@ from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Route, Serve
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, Arrival, JSONObject
-from portbook.wire.lines import OVERSIZE, Frame
+from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
 __all__ = ["APPROVALS", "decide_approval", "list_approvals", "show_approval"]

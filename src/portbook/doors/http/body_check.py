@@ -9,7 +9,7 @@ from typing import Final
 
 from portbook.doors.http.request import RequestHead
 from portbook.errors import Reason, Refused
-from portbook.wire.lines import MAX_FRAME_BYTES
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES
 
 __all__ = ["MAX_DISCARDED_BYTES", "cut_off", "refuse_content"]
 

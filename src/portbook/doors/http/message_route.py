@@ -14,7 +14,7 @@ from portbook.model import Answer, Arrival
 from portbook.stages.recorder import Recorder
 from portbook.stages.state import CallState
 from portbook.text.named_tuple import new_tuple
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = ["message_route", "refuse_on_record"]
 

@@ -31,7 +31,7 @@ from portbook.errors import Reason, Refused
 from portbook.executors.coroutines import start_now
 from portbook.settings import load_settings
 from portbook.tools.toolset import Toolset
-from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["Application", "MountedApp", "Receive", "Scope", "Send", "asgi_application"]
 

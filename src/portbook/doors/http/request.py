@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from portbook.doors.http.memory_limits import MessageMemory
 from portbook.model import Arrival
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = ["AUTHORITY", "Headers", "InboundRequest", "RequestHead", "arrival_of", "key_of", "one_for_equal"]
 

@@ -17,7 +17,7 @@ from portbook.model import JSON, Arrival, JSONObject
 from portbook.policy import Policy
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import slug_of
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = ["EXECUTE", "TOOLS", "brief_entry", "execute", "tool", "tools", "whole_entry"]
 

@@ -20,7 +20,7 @@ from portbook.doors.http.response import HeldReply, Replied, Reply, Replying, pr
 from portbook.errors import Reason, Refused
 from portbook.net.allowed_hosts_and_origins import Hosts
 from portbook.text.named_tuple import new_tuple
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = [
     "Handling",

@@ -8,7 +8,7 @@ from portbook.boundary import Begun, Boundary
 from portbook.doors.http.message_route import message_route
 from portbook.doors.http.router import Route
 from portbook.model import Arrival
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = ["ROUTE", "rpc"]
 

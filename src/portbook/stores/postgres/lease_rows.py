@@ -1,8 +1,9 @@
 """`LeaseOwner`: this process as the owner of the calls that it runs, by a lease in the database.
 
-`access/lease.py` has the rules. The lease is renewed in the transaction of each redemption, and by a thread
-from the first one on. Who lost a lease goes on under a new name: what it owned before stays unknown. So does
-who cannot know whether a redemption was written: its lease ends with the calls that run under it.
+`stores/postgres/lease_terms.py` has the rules. The lease is renewed in the transaction of each redemption,
+and by a thread from the first one on. Who lost a lease goes on under a new name: what it owned before stays
+unknown. So does who cannot know whether a redemption was written: its lease ends with the calls that run
+under it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from portbook.access.lease import Lease, LeaseTerms
 from portbook.stores.postgres.bounded_connection import COMMIT_BY
+from portbook.stores.postgres.lease_terms import Lease, LeaseTerms
 from portbook.stores.store_errors import StoreError
 
 if TYPE_CHECKING:

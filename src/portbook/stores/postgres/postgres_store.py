@@ -16,7 +16,6 @@ from typing import Final, TypeVar
 
 import psycopg
 
-from portbook.access.lease import LEASE_TERMS, LeaseTerms
 from portbook.stores.connection_and_clock import Connection
 from portbook.stores.postgres.address_and_errors import database_problem, place_of_database
 from portbook.stores.postgres.bounded_connection import BoundedConnection
@@ -24,6 +23,7 @@ from portbook.stores.postgres.change_listener import ChangeListener
 from portbook.stores.postgres.database_tables import key_of_database, migrate_database, version_of_database
 from portbook.stores.postgres.database_writer import DatabaseWriter
 from portbook.stores.postgres.lease_rows import LeaseOwner
+from portbook.stores.postgres.lease_terms import LEASE_TERMS, LeaseTerms
 from portbook.stores.store_errors import StoreError
 from portbook.stores.store_port import Version
 

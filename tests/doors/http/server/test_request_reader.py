@@ -8,7 +8,7 @@ import pytest
 
 from portbook.doors.http.server.head_parser import MAX_HEAD_BYTES, BadRequest
 from portbook.doors.http.server.request_reader import RequestReader
-from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES, OVERSIZE
 
 FIRST = b"POST /a HTTP/1.1\r\nhost: h\r\ncontent-length: 5\r\n\r\nhello"
 SECOND = b"POST /b HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nx: y\r\n\r\n"

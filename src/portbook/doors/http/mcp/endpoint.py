@@ -29,7 +29,7 @@ from portbook.protocol.mirrored_headers import SESSION, VERSION
 from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
 from portbook.stages.state import CallState
 from portbook.text.named_tuple import new_tuple
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = ["ROUTE", "mcp"]
 

@@ -28,7 +28,7 @@ from portbook.executors.coroutines import start_now
 from portbook.mcp.running_request import Key, Work
 from portbook.model import Answer, Arrival
 from portbook.stages.state import CallState
-from portbook.wire.lines import OVERSIZE, Frame
+from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 
 __all__ = ["MESSAGES", "SSE", "legacy_sse"]
 

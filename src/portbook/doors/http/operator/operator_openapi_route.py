@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from portbook.access.approval_ticket import DECISIONS, State
+from portbook.access.approval_state_and_binding import DECISIONS, State
 from portbook.app.running_app import App
 from portbook.audit.call_filter import FILTERS
 from portbook.doors.http.operator.call_and_figure_routes import CALLS, FIGURES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from portbook.access.approval_ticket import State, Ticket, as_json
+from portbook.access.approval_state_and_binding import State, Ticket, as_json
 from portbook.app.running_app import App
 from portbook.clock import until
 from portbook.doors.http.operator.operator_route import asked, question

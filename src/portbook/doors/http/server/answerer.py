@@ -16,7 +16,7 @@ from portbook.doors.http.server.open_connections import ConnectionState, OpenCon
 from portbook.doors.http.server.response_writer import NEW, OLD, connection_line, document
 from portbook.errors import Refused
 from portbook.executors.coroutines import start_now
-from portbook.wire.lines import Frame
+from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = ["Answerer", "AskedConnection"]
 

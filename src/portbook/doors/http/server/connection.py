@@ -24,7 +24,7 @@ from portbook.doors.http.server.peer_address import normal_address
 from portbook.doors.http.server.request_reader import RequestReader
 from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
 from portbook.errors import Reason, Refused
-from portbook.wire.lines import OVERSIZE
+from portbook.wire.lines_and_size_limit import OVERSIZE
 
 __all__ = ["ServerConnection"]
 

@@ -17,7 +17,7 @@ from portbook.doors.http.server.head_parser import (
     ParsedHead,
     parse_head,
 )
-from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
+from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["RequestReader"]
 
