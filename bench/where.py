@@ -25,8 +25,8 @@ __all__ = ["count_by_function", "show_by_file"]
 
 _SERVERS: Final = Path(__file__).resolve().parent / "servers"
 
-# What runs first when something has come.
-_READ: Final = "doors/stdio.py:Reader._on_ready"
+# What reads, when something has come; everything else follows.
+_READ: Final = "doors/stdio.py:Reader._take"
 
 # Python makes its instructions faster where they ran a few times, so each read is sent that often before.
 _WARM_UP: Final = 12

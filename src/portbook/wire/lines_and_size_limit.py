@@ -56,6 +56,8 @@ class LineSplitter:
             self._hold(memoryview(chunk)[:at], frames)
             self._end_line(frames)
             chunk = chunk[at + 1 :]
+        elif chunk[:1] == b"{" and chunk.find(b"\n") == len(chunk) - 1 <= self._limit:
+            return [chunk[:-1]]  # a client that waits for each answer sends one line at a time
         # Splitting takes twenty times as long as a search, so the part of a large line is not split.
         at = chunk.rfind(b"\n") + 1
         if at:
