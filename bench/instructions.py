@@ -1,4 +1,4 @@
-"""`python -m bench.instructions`: the instructions of a call in twelve scenarios, beside the committed ones.
+"""`python -m bench.instructions`: the instructions of a call in thirteen scenarios, beside the committed ones.
 
 Unlike time, a count is the same on a busy machine. It belongs to one build of Python and to the pinned
 packages, and figures are committed for those; any other build shows how many times a bare loop each one is.
@@ -57,6 +57,9 @@ _SCENARIOS: Final[dict[str, tuple[Dialect, str, dict[str, bool]]]] = {
     "envelope dialect": ("envelope", "echo", {}),
     "envelope with provenance": ("mcp", "echo", {"capture_provenance": True}),
 }
+
+# The plain call of a client that waits for each answer: it bears what many calls in one read share.
+_ALONE: Final = "plain, one at a time"
 
 
 def main() -> int:
@@ -154,14 +157,24 @@ def _count_over_stdio(serve: list[str], folder: Path) -> dict[str, int]:
                 _send(child, _mark(10_000 * number + 5_000))
             exchange(child, api)
             _send(child, _mark(3_000))
+            _send_one_by_one(child, _chunk(*_SCENARIOS["plain"], 4_000))
+            _send(child, _mark(5_000))
+            _send_one_by_one(child, _chunk(*_SCENARIOS["plain"], 6_000))
+            _send(child, _mark(7_000))
     counts = between_marks(folder)[1:]
     found = {name: total // _CALLS for name, total in zip(_SCENARIOS, counts, strict=False)}
-    return found | {API: counts[len(_SCENARIOS)] // CALLS}
+    of_api, _, alone = counts[len(_SCENARIOS) :]
+    return found | {API: of_api // CALLS, _ALONE: alone // _CALLS}
 
 
 def _send(child: Child, chunk: bytes) -> None:
     child.write(chunk)
     child.read_lines(sum(b'"id":' in line for line in chunk.splitlines()))
+
+
+def _send_one_by_one(child: Child, chunk: bytes) -> None:
+    for line in chunk.splitlines(keepends=True):
+        _send(child, line)
 
 
 def count_bare_loop() -> int:
