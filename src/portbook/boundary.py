@@ -50,7 +50,7 @@ from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import NO_ID, Id, parse, read_id
 
 if TYPE_CHECKING:
-    from portbook.mcp.relay_between_nodes import SessionRelay
+    from portbook.mcp.relayed_answers_and_changes import SessionRelay
 
 __all__ = ["Begun", "Boundary", "Tell"]
 

@@ -22,9 +22,9 @@ from portbook.clock import Clock, SystemClock
 from portbook.dialects.asset_messages import Bare
 from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
-from portbook.executors.large_values import LargeValues
 from portbook.executors.loop_turn import LoopTurn
 from portbook.executors.python import PythonExecutor
+from portbook.executors.redaction_threads import LargeValues
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed

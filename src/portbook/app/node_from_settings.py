@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from portbook.clock import Clock
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.node import Node, NodeLease
-from portbook.mcp.relay_between_nodes import relay_changes
+from portbook.mcp.node_and_its_mail import Node, NodeLease
+from portbook.mcp.relayed_answers_and_changes import relay_changes
 from portbook.mcp.shared_tasks import SharedTasks
 from portbook.mcp.task_board import TaskBoard
 from portbook.stores.mailbox import Mailbox

@@ -51,7 +51,7 @@ from portbook.wire.jsonrpc import BEFORE_ID, BEFORE_RESULT, generic_error, mcp_r
 from portbook.wire.parsing import Id, UnusableId
 
 if TYPE_CHECKING:
-    from portbook.mcp.task_client import TaskClient
+    from portbook.mcp.wait_for_task_and_its_questions import TaskClient
 
 __all__ = [
     "NAME_AND_ARGUMENTS",
@@ -493,7 +493,7 @@ class CallForm:
 
 
 def _with_task(live: LiveClient) -> TaskClient:
-    from portbook.mcp.task_client import TaskClient  # few clients ask for tasks
+    from portbook.mcp.wait_for_task_and_its_questions import TaskClient  # few clients ask for tasks
 
     return TaskClient(live)
 

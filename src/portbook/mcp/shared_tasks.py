@@ -16,7 +16,7 @@ from portbook.canonical import json_bytes
 from portbook.clock import Clock
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.mcp.from_any_thread import run_on
-from portbook.mcp.node import Node
+from portbook.mcp.node_and_its_mail import Node
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON, JSONObject
 from portbook.stores.mailbox import DraftMail, Mail

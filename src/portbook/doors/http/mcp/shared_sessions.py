@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol, cast
 from portbook.doors.http.mcp.resumable_stream import STANDALONE, StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession
 from portbook.doors.http.mcp.shared_streams import READ, OwnStream, OwnStreams, StoredStream, StreamCopies
-from portbook.mcp.node import Node
-from portbook.mcp.relay_between_nodes import ANSWER, CANCEL, SessionRelay
+from portbook.mcp.node_and_its_mail import Node
+from portbook.mcp.relayed_answers_and_changes import ANSWER, CANCEL, SessionRelay
 from portbook.mcp.running_request import Key
 from portbook.model import JSONObject
 from portbook.stores.mailbox import DraftMail, Mail

@@ -18,8 +18,8 @@ from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.errors import Failed, Reason
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
-from portbook.mcp.node import CHANGE, NOTICE, Node
-from portbook.mcp.relay_between_nodes import change_of
+from portbook.mcp.node_and_its_mail import CHANGE, NOTICE, Node
+from portbook.mcp.relayed_answers_and_changes import change_of
 from portbook.stores.mailbox import DraftMail, Mail
 from portbook.stores.store_errors import StoreError, UnknownOutcome
 from portbook.stores.stream_rows import OWN_STREAM, OwnStreamRow, StreamChange, StreamRow, StreamRows

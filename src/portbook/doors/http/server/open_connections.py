@@ -20,9 +20,9 @@ from portbook.doors.http.server.connection_limits import (
 )
 from portbook.doors.http.server.deadlines import NEVER, Deadlines, Phase
 from portbook.doors.http.server.head_parser import BadRequest
-from portbook.doors.http.server.held_replies import HeldReplies
 from portbook.doors.http.server.overload import Turns
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
+from portbook.doors.http.server.replies_until_recorded import HeldReplies
 from portbook.doors.http.server.response_writer import date_line
 
 __all__ = ["ConnectionState", "OpenConnection", "OpenConnections"]

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from portbook.errors import Failed, Reason
-from portbook.executors.large_values import LargeValues
+from portbook.executors.redaction_threads import LargeValues
 
 
 def test_the_loop_goes_on_while_a_thread_works() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from portbook.clock import SystemClock
-from portbook.mcp.node import CHANGE, Bell, Node, NodeLease
+from portbook.mcp.node_and_its_mail import CHANGE, Bell, Node, NodeLease
 from portbook.stores.mailbox import DraftMail, Mail, Mailbox
 from portbook.stores.sqlite_store import Store
 from portbook.stores.store_errors import StoreError
@@ -83,7 +83,7 @@ def test_one_message_that_cannot_be_used_keeps_no_other_away(tmp_path: Path) -> 
 def test_what_all_were_told_is_read_again_from_memory_and_before_that_from_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portbook.mcp.node._RECENT", 2)
+    monkeypatch.setattr("portbook.mcp.node_and_its_mail._RECENT", 2)
 
     async def main() -> None:
         async with node_at(tmp_path / "db") as node:
@@ -100,7 +100,7 @@ def test_what_all_were_told_is_read_again_from_memory_and_before_that_from_the_s
 def test_what_could_not_be_read_is_read_again_though_nothing_else_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portbook.mcp.node._LOOK_S", 0.01)
+    monkeypatch.setattr("portbook.mcp.node_and_its_mail._LOOK_S", 0.01)
 
     async def main() -> None:
         async with node_at(tmp_path / "db") as node:
@@ -128,7 +128,7 @@ def test_what_could_not_be_read_is_read_again_though_nothing_else_is_written(
 def test_what_a_node_was_sent_that_is_gone_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portbook.mcp.node._PRUNED_EVERY_S", 0.0)
+    monkeypatch.setattr("portbook.mcp.node_and_its_mail._PRUNED_EVERY_S", 0.0)
 
     async def main() -> None:
         async with node_at(tmp_path / "db") as node:

@@ -1,6 +1,7 @@
-"""`TaskClient`: a client of 2025-11-25 that asked for a task. What its call asks waits in the task.
+"""Waits for the end of a task of 2025-11-25 (`tasks/result`), and passes on what its call asks.
 
-It is asked that when it waits for the task's result.
+`TaskClient` is the client that asked for the task: what the call asks it waits in the task, until the client
+waits for the result.
 """
 
 from __future__ import annotations

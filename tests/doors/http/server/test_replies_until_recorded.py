@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from portbook.doors.http.response import HeldReply
-from portbook.doors.http.server import held_replies as module
-from portbook.doors.http.server.held_replies import HeldReplies
+from portbook.doors.http.server import replies_until_recorded as module
+from portbook.doors.http.server.replies_until_recorded import HeldReplies
 from portbook.stages.state import CallState
 
 

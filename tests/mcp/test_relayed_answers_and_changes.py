@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from portbook.mcp.node import Node
-from portbook.mcp.relay_between_nodes import SessionRelay
+from portbook.mcp.node_and_its_mail import Node
+from portbook.mcp.relayed_answers_and_changes import SessionRelay
 from portbook.model import JSON
 from portbook.stores.mailbox import DraftMail
 from portbook.stores.store_errors import StoreError

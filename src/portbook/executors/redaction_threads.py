@@ -1,4 +1,4 @@
-"""`LargeValues`: does work on large values in a thread, while the event loop serves other calls."""
+"""`LargeValues`: large values are redacted in a thread, while the event loop serves other calls."""
 
 from __future__ import annotations
 

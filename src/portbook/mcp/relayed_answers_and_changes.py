@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from portbook.canonical import json_bytes
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.node import CHANGE, NOTICE, Node
+from portbook.mcp.node_and_its_mail import CHANGE, NOTICE, Node
 from portbook.mcp.running_request import Key
 from portbook.model import JSON, JSONObject, Kind
 from portbook.stores.mailbox import DraftMail, Mail

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.errors import Failed, Reason
 from portbook.mcp.task_board import Task
-from portbook.mcp.task_client import TaskClient
+from portbook.mcp.wait_for_task_and_its_questions import TaskClient
 
 
 class Live:
