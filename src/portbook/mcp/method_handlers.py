@@ -6,11 +6,12 @@ They need a key like every call, and show only what that key may see. Pure: no I
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
-from portbook.mcp.cache_lifetime import as_page, cached_by_all
+from portbook.mcp.cache_lifetime import as_page
 from portbook.mcp.listings import (
     Listing,
     described_prompt,
@@ -21,13 +22,13 @@ from portbook.mcp.listings import (
     page_of,
 )
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
-from portbook.mcp.server_info import About, capabilities_of
+from portbook.mcp.server_info import About, discover_result, initialize_result
 from portbook.mcp.skill_methods import directory_of, skill_of, skills_of
 from portbook.mcp.task_methods import OwnedTasks, TaskDesk, task_answers, task_request_answers
 from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.extensions import task_ids_of
 from portbook.protocol.negotiated_session import Session
-from portbook.protocol.revisions import STATELESS_REVISIONS, Revision
+from portbook.protocol.revisions import Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog, Tool
 
@@ -35,8 +36,6 @@ __all__ = ["LISTEN", "Asked", "Handler", "Handlers", "TaskStore"]
 
 # The one method that is answered with a stream.
 LISTEN: Final = "subscriptions/listen"
-
-_META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 
 IsAllowed = Callable[[str, JSONObject, Revision], bool]
 
@@ -103,21 +102,12 @@ class Handlers:
             self.handlers["resources/directory/read"] = self._read_directory
 
     def _initialize(self, asked: Asked, caller: Caller) -> JSONObject:
-        return {
-            "protocolVersion": asked.revision.name,
-            "capabilities": capabilities_of(self._catalog, asked.revision),
-            "serverInfo": self._about.as_server(asked.revision),
-            **self._about.as_instructions(lambda: self._servers_seen_by(caller)),
-        }
+        seen = partial(self._servers_seen_by, caller)
+        return initialize_result(self._about, self._catalog, asked.revision, seen)
 
     def _discover(self, asked: Asked, caller: Caller) -> JSONObject:
-        result: JSONObject = {
-            "supportedVersions": list(STATELESS_REVISIONS),
-            "capabilities": capabilities_of(self._catalog, asked.revision),
-            **self._about.as_instructions(lambda: self._servers_seen_by(caller)),
-            "_meta": {_META_SERVER: self._about.as_server(asked.revision)},
-        }
-        return cached_by_all(result)
+        seen = partial(self._servers_seen_by, caller)
+        return discover_result(self._about, self._catalog, asked.revision, seen)
 
     def _servers_seen_by(self, caller: Caller) -> set[str]:
         """Return the MCP servers of which the caller sees something."""

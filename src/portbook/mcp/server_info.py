@@ -1,19 +1,22 @@
-"""What `initialize` and `server/discover` tell of the server: name, instructions and capabilities. Pure."""
+"""The answers to `initialize` and `server/discover`: name, instructions and capabilities. Pure: no I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
+from portbook.mcp.cache_lifetime import cached_by_all
 from portbook.mcp.listings import has_tasks
 from portbook.model import JSONObject
 from portbook.protocol.extensions import SKILLS, TASKS
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions import STATELESS_REVISIONS, Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.version import __version__
 
-__all__ = ["About", "capabilities_of"]
+__all__ = ["About", "capabilities_of", "discover_result", "initialize_result"]
+
+_META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 
 # A model reads all of it with every conversation: as much of one server as explains it, and of all.
 _MAX_OF_ONE: Final = 8000
@@ -50,6 +53,31 @@ class About(NamedTuple):
 def _under(alias: str, words: str) -> str:
     cut = words if len(words) <= _MAX_OF_ONE else words[:_MAX_OF_ONE] + "…"
     return f"Tools of {alias}:\n{cut}"
+
+
+def initialize_result(
+    about: About, catalog: Catalog, revision: Revision, seen: Callable[[], Collection[str]]
+) -> JSONObject:
+    """Return the answer to `initialize`; the caller has `seen` these MCP servers behind us."""
+    return {
+        "protocolVersion": revision.name,
+        "capabilities": capabilities_of(catalog, revision),
+        "serverInfo": about.as_server(revision),
+        **about.as_instructions(seen),
+    }
+
+
+def discover_result(
+    about: About, catalog: Catalog, revision: Revision, seen: Callable[[], Collection[str]]
+) -> JSONObject:
+    """Return the answer to `server/discover`; the caller has `seen` these MCP servers behind us."""
+    result: JSONObject = {
+        "supportedVersions": list(STATELESS_REVISIONS),
+        "capabilities": capabilities_of(catalog, revision),
+        **about.as_instructions(seen),
+        "_meta": {_META_SERVER: about.as_server(revision)},
+    }
+    return cached_by_all(result)
 
 
 def capabilities_of(catalog: Catalog, revision: Revision) -> JSONObject:
