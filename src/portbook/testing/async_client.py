@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from portbook.testing.boundary_of_test import require_asyncio
 from portbook.testing.call_result import CallResult
 from portbook.testing.client import Approval, BaseTestClient, Decided
 
@@ -19,6 +19,10 @@ class AsyncTestClient(BaseTestClient):
     `async with` closes it. Whatever makes a request is awaited, and calls can run side by side. It needs an
     event loop of asyncio.
     """
+
+    def _watch_over(self) -> None:
+        """Have every request made in the test's own event loop; so nothing is left open."""
+        self._world.require_loop = _require_asyncio
 
     async def call(
         self, tool: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
@@ -66,14 +70,25 @@ class AsyncTestClient(BaseTestClient):
 
     async def close(self) -> None:
         """Close it, and every client that was made from it; doing it twice does nothing."""
-        require_asyncio()
+        _require_asyncio()
         await self._world.close()
 
     async def __aenter__(self) -> Self:
-        require_asyncio()
+        _require_asyncio()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _require_asyncio() -> None:
+    """Raise `RuntimeError` where no event loop of asyncio runs, as under trio."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "AsyncTestClient needs asyncio: run the test with pytest-asyncio or anyio's asyncio backend, "
+            "or use TestClient in tests that are not coroutines"
+        ) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Final
@@ -27,7 +27,7 @@ from portbook.testing.settings_of_test import NamedCallers, Source, settings_of_
 from portbook.testing.upstream import FunctionHttpClient, Upstream, require_upstream
 from portbook.tools.toolset import Toolset
 
-__all__ = ["World", "make_world", "require_asyncio"]
+__all__ = ["World", "make_world"]
 
 # The name of the transport in records.
 _TRANSPORT: Final = "test"
@@ -37,20 +37,13 @@ _OPERATORS_KEY: Final = "operator-of-portbook-testing"
 _OPERATOR: Final = "operator (test)"
 
 
-def require_asyncio() -> None:
-    """Raise `RuntimeError` where no event loop of asyncio runs, as under trio."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        raise RuntimeError(
-            "AsyncTestClient needs asyncio: run the test with pytest-asyncio or anyio's asyncio backend, "
-            "or use TestClient in tests that are not coroutines"
-        ) from None
-
-
 def _runner() -> asyncio.Runner:
     # With a factory of its own it does not become the thread's loop, which others may have set.
     return asyncio.Runner(loop_factory=asyncio.new_event_loop)
+
+
+def _has_runner() -> None:
+    """Do nothing: a client for plain tests brings its own event loop."""
 
 
 @dataclass(slots=True)
@@ -67,6 +60,8 @@ class World:
     """The event loop of a client for plain tests; made when it is first used."""
     connections: list[McpConnection] = field(default_factory=list[McpConnection])
     is_closed: bool = False
+    require_loop: Callable[[], None] = _has_runner
+    """Raises `RuntimeError` where the event loop that runs is not one for its client."""
 
     def require_open(self) -> None:
         """Raise `RuntimeError` where it is closed."""
@@ -74,9 +69,9 @@ class World:
             raise RuntimeError("the test client is closed")
 
     def require_ready(self) -> None:
-        """Raise `RuntimeError` where it is closed, or where no event loop of asyncio runs."""
+        """Raise `RuntimeError` where it is closed, or where its client cannot wait for answers."""
         self.require_open()
-        require_asyncio()
+        self.require_loop()
 
     def arrival(self, key: str | None) -> Arrival:
         """Return how messages come in of whoever has this key."""
