@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from portbook.model import JSON, JSONObject
+from portbook.model import JSONObject
 from portbook.tools.content_block import Content, base64_text
 
 __all__ = [
@@ -26,9 +26,9 @@ __all__ = [
     "Message",
     "ResourceLink",
     "Text",
+    "block_of",
     "blocks_of",
-    "contents_of",
-    "messages_of",
+    "items_of",
 ]
 
 
@@ -108,45 +108,21 @@ def blocks_of(value: Any) -> list[JSONObject]:
 
     Raises `TypeError` where an item is neither content nor text.
     """
-    return [_block(item) for item in _items(value)]
+    return [block_of(item) for item in items_of(value)]
 
 
-def messages_of(value: Any) -> list[JSONObject]:
-    """Return a prompt's result as MCP messages; plain text and content become messages of the user.
-
-    Raises `TypeError` where an item is neither a message, content nor text.
-    """
-    return [
-        item.as_json()
-        if isinstance(item, Message)
-        else {"role": "user", "content": cast("JSON", _block(item))}
-        for item in _items(value)
-    ]
-
-
-def contents_of(value: Any) -> list[JSONObject]:
-    """Return a resource's result as MCP resource contents; plain text or bytes are one part.
-
-    Raises `TypeError` where an item is neither text, bytes nor `Blob`.
-    """
-    parts: list[JSONObject] = []
-    for item in _items(value):
-        if isinstance(item, Blob):
-            parts.append(item.as_json())
-        elif isinstance(item, str | bytes):
-            parts.append(_held(item, None))
-        else:
-            raise TypeError("a resource returns text, bytes, Blob, or a list of them")
-    return parts
-
-
-def _items(value: Any) -> Iterable[Any]:
+def items_of(value: Any) -> Iterable[Any]:
+    """Return the items of a list or a tuple; any other value is one item, and None is none."""
     if value is None:
         return ()
     return cast("Iterable[Any]", value) if isinstance(value, list | tuple) else (value,)
 
 
-def _block(item: Any) -> JSONObject:
+def block_of(item: Any) -> JSONObject:
+    """Return content or text as an MCP content block.
+
+    Raises `TypeError` where it is neither.
+    """
     if isinstance(item, str):
         return Text(item).as_json()
     if isinstance(item, Content):

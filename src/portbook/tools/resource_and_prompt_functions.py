@@ -1,4 +1,4 @@
-"""Resource, prompt and completion specs from functions."""
+"""Resource, prompt and completion specs from functions, and what becomes of what these return."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final, Literal, cast
 from portbook.canonical import json_bytes
 from portbook.errors import Failed, Finding, Reason
 from portbook.exception_place import place_of as fault_of
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.schema.json_schema_drafts import DIALECT
-from portbook.tools.content import Blob, contents_of, messages_of
+from portbook.tools.content import Blob, Message, block_of, items_of
 from portbook.tools.function_arguments import UNUSABLE_HINTS, bind_arguments, unusable_hints
 from portbook.tools.function_results import jsonable, runner
 from portbook.tools.mistake_place import declared_at
@@ -62,7 +62,7 @@ def specs_from_resource(
             raise Failed(Reason.UNKNOWN_RESOURCE, note="the function returned None")
         if not isinstance(value, str | bytes | Blob | list | tuple):
             value = _as_text(value)
-        parts = _with_findings(lambda: contents_of(value))
+        parts = _with_findings(lambda: _contents_of(value))
         return [part if mime_type is None else {"mimeType": mime_type, **part} for part in parts]
 
     spec = ToolSpec(
@@ -106,7 +106,7 @@ def specs_from_prompt(
         input_schema=schema,
         output_schema=True,
         effect=Effect.READ,
-        function=runner(function, bind, lambda value: _with_findings(lambda: messages_of(value))),
+        function=runner(function, bind, lambda value: _with_findings(lambda: _messages_of(value))),
         is_async=inspect.iscoroutinefunction(function),
         timeout_ms=timeout_ms,
         kind="prompt",
@@ -184,6 +184,35 @@ def _finding(function: Callable[..., Any], run: Callable[[JSONObject], Any]) -> 
             raise Failed(Reason.UNKNOWN_RESOURCE, note=fault_of(error)) from None
 
     return read_async if inspect.iscoroutinefunction(function) else read
+
+
+def _messages_of(value: Any) -> list[JSONObject]:
+    """Return a prompt's result as MCP messages; plain text and content become messages of the user.
+
+    Raises `TypeError` where an item is neither a message, content nor text.
+    """
+    return [
+        item.as_json()
+        if isinstance(item, Message)
+        else {"role": "user", "content": cast("JSON", block_of(item))}
+        for item in items_of(value)
+    ]
+
+
+def _contents_of(value: Any) -> list[JSONObject]:
+    """Return a resource's result as MCP resource contents; plain text or bytes are one part.
+
+    Raises `TypeError` where an item is neither text, bytes nor `Blob`.
+    """
+    parts: list[JSONObject] = []
+    for item in items_of(value):
+        if isinstance(item, Blob):
+            parts.append(item.as_json())
+        elif isinstance(item, str | bytes):
+            parts.append(Blob(item).as_json())
+        else:
+            raise TypeError("a resource returns text, bytes, Blob, or a list of them")
+    return parts
 
 
 def _with_findings(make: Callable[[], Any]) -> Any:
