@@ -9,10 +9,10 @@ import pytest
 
 from portbook.doors.http.response import Reply
 from portbook.doors.http.server.head_parser import BadRequest
+from portbook.doors.http.server.overload import busy
 from portbook.doors.http.server.response_writer import (
     LAST_CHUNK,
     bad_request,
-    busy,
     chunk,
     date_line,
     document,

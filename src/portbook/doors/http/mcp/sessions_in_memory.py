@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.doors.http.mcp.resumable_stream import STANDALONE, EventStream, StreamPosition, resume_position
@@ -14,9 +14,6 @@ from portbook.doors.http.mcp.retained_streams import RetainedStreams, StreamBudg
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.running_request import Key
 from portbook.model import Answer
-
-if TYPE_CHECKING:
-    from portbook.doors.http.mcp.shared_streams import StreamCopies
 
 __all__ = ["LiveSession", "LiveSessions", "label_of"]
 
@@ -26,6 +23,17 @@ _MAX_OF_CALLER: Final = 2_000
 
 # A session that is idle this long leaves memory; it is loaded from the store when it is used again.
 _IDLE_S: Final = 3600.0
+
+
+class StreamKeeper(Protocol):
+    """Stores streams, where several nodes share the store."""
+
+    def keep(self, session: str, stream: EventStream, request: str) -> asyncio.Task[None]:
+        """Store a stream of a session, by its digest; `request` is the id that it answers, as JSON.
+
+        Return the task that ends when it is stored, or has waited long enough.
+        """
+        ...
 
 
 class LiveSession:
@@ -51,7 +59,7 @@ class LiveSession:
         self.saving = 0
         self.version: object = None
         """The store's version when this session was last compared with it."""
-        self.copies: StreamCopies | None = None
+        self.copies: StreamKeeper | None = None
         """Lets other nodes read its streams, where several share the store."""
         self.is_listened_to: Callable[[], bool] = lambda: False
         """Whether a client reads its own stream where that is no stream of this node."""

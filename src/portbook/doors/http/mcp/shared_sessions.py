@@ -10,17 +10,16 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol, cast
 
-from portbook.doors.http.mcp.resumable_stream import STANDALONE, StreamPosition
+from portbook.doors.http.mcp.resumable_stream import StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession
-from portbook.doors.http.mcp.shared_streams import READ, OwnStream, OwnStreams, StoredStream, StreamCopies
+from portbook.doors.http.mcp.shared_streams import READ, OwnStreams, StreamCopies, position_at_any_node
 from portbook.mcp.node_and_its_mail import Node
 from portbook.mcp.relayed_answers_and_changes import ANSWER, CANCEL, SessionRelay
 from portbook.mcp.running_request import Key
 from portbook.model import JSONObject
 from portbook.stores.mailbox import DraftMail, Mail
-from portbook.stores.store_errors import StoreError
 from portbook.stores.stored_sessions import digest_of
-from portbook.stores.stream_rows import OWN_STREAM, StreamRows
+from portbook.stores.stream_rows import StreamRows
 from portbook.wire.parsing import parse
 
 __all__ = ["SharedSessions"]
@@ -120,40 +119,8 @@ class SharedSessions:
         running.add_done_callback(self._running.discard)
 
     async def position_after(self, live: LiveSession, last_event: str | None) -> StreamPosition:
-        """Return where a client resumes that has read up to `last_event` (Last-Event-ID), at any node.
-
-        1. No event: the session's own stream, after what was delivered of it.
-        2. An event of that stream: after the event.
-        3. An event of a stream that only this node has, because the store was away or slow: that stream.
-        4. An event of a stream in the store: that stream, after the event.
-        5. An event of an expired stream: the session's own stream, as a guest, which does not replace a
-           current reader.
-        """
-        own = OwnStream(self._own, live.digest, live.connection)
-        fresh = StreamPosition(own, None, is_primed=live.primes_streams)
-        if last_event is None:
-            return fresh
-        name, _, number = last_event.rpartition("-")
-        if not (number.isascii() and number.isdigit() and len(number) <= 12) or name.endswith(STANDALONE):
-            return fresh
-        if name == OWN_STREAM:
-            return StreamPosition(own, int(number))
-        if live.has_alone(name):
-            return live.position_after(last_event)
-        try:
-            stored = await self._rows.after(live.digest, name, int(number))
-            if stored is not None:
-                live.send_reader_away(name)
-                stream = StoredStream(self._rows, self._node, live.digest, name, live.revision_name)
-                await stream.enter(stored.row)
-                return StreamPosition(stream, int(number))
-            row = await self._rows.after(live.digest, OWN_STREAM, 0)
-            if row is not None and row.row.reader:
-                own.is_taken = await self._node.lives(row.row.node)
-        except StoreError:
-            pass  # what this node has is better than nothing
-        local = live.position_after(last_event)  # the store is away, and this node has the stream, too
-        return StreamPosition(own, None, is_guest=True) if local.is_guest else local
+        """Return where a client resumes that has read up to `last_event`."""
+        return await position_at_any_node(self._own, live, last_event)
 
 
 def _object_of(mail: Mail) -> JSONObject:

@@ -3,6 +3,8 @@
 `StoredStream` is a stream as the store has it, read by a client that resumes, at whichever node. It goes on
 while the node lives that fills it. If that node is gone, the outcome of its calls is unknown, and the stream
 ends with that.
+
+`position_at_any_node` finds the stream, and the place in it, at which a client resumes.
 """
 
 from __future__ import annotations
@@ -11,10 +13,10 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from portbook.doors.http.mcp.keep_alive import KEEP_ALIVE, RETRY_MS, SILENCE_S
-from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition, Write
+from portbook.doors.http.mcp.resumable_stream import STANDALONE, EventStream, StreamPosition, Write
 from portbook.errors import Failed, Reason
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
@@ -26,7 +28,18 @@ from portbook.stores.stream_rows import OWN_STREAM, OwnStreamRow, StreamChange, 
 from portbook.wire.jsonrpc import mcp_refusal_frame
 from portbook.wire.sse import event, priming
 
-__all__ = ["LISTENING", "READ", "OwnStream", "OwnStreams", "StoredStream", "StreamCopies"]
+if TYPE_CHECKING:
+    from portbook.doors.http.mcp.sessions_in_memory import LiveSession
+
+__all__ = [
+    "LISTENING",
+    "READ",
+    "OwnStream",
+    "OwnStreams",
+    "StoredStream",
+    "StreamCopies",
+    "position_at_any_node",
+]
 
 # A stream of a node is read elsewhere.
 READ: Final = "read"
@@ -287,6 +300,11 @@ class OwnStreams:
         """Return this node."""
         return self._node
 
+    @property
+    def rows(self) -> StreamRows:
+        """Return the streams in the store."""
+        return self._rows
+
     def is_read(self, session: str) -> bool:
         """Return whether a client reads the stream of a session at this node."""
         return session in self._readers
@@ -412,3 +430,42 @@ class OwnStream:
         if mail.kind == NOTICE:
             return mail.body.encode() if mail.session == self._session else None
         return self._connection.told_of(self._streams.change(mail)) if mail.kind == CHANGE else None
+
+
+async def position_at_any_node(
+    streams: OwnStreams, live: LiveSession, last_event: str | None
+) -> StreamPosition:
+    """Return where a client resumes that has read up to `last_event` (Last-Event-ID), at any node.
+
+    1. No event: the session's own stream, after what was delivered of it.
+    2. An event of that stream: after the event.
+    3. An event of a stream that only this node has, because the store was away or slow: that stream.
+    4. An event of a stream in the store: that stream, after the event.
+    5. An event of an expired stream: the session's own stream, as a guest, which does not replace a
+       current reader.
+    """
+    own = OwnStream(streams, live.digest, live.connection)
+    fresh = StreamPosition(own, None, is_primed=live.primes_streams)
+    if last_event is None:
+        return fresh
+    name, _, number = last_event.rpartition("-")
+    if not (number.isascii() and number.isdigit() and len(number) <= 12) or name.endswith(STANDALONE):
+        return fresh
+    if name == OWN_STREAM:
+        return StreamPosition(own, int(number))
+    if live.has_alone(name):
+        return live.position_after(last_event)
+    try:
+        stored = await streams.rows.after(live.digest, name, int(number))
+        if stored is not None:
+            live.send_reader_away(name)
+            stream = StoredStream(streams.rows, streams.node, live.digest, name, live.revision_name)
+            await stream.enter(stored.row)
+            return StreamPosition(stream, int(number))
+        row = await streams.rows.after(live.digest, OWN_STREAM, 0)
+        if row is not None and row.row.reader:
+            own.is_taken = await streams.node.lives(row.row.node)
+    except StoreError:
+        pass  # what this node has is better than nothing
+    local = live.position_after(last_event)  # the store is away, and this node has the stream, too
+    return StreamPosition(own, None, is_guest=True) if local.is_guest else local

@@ -19,10 +19,10 @@ from portbook.doors.http.server.deadlines import Phase
 from portbook.doors.http.server.flow_control import ClientInput, ClientOutput, limit_unsent
 from portbook.doors.http.server.head_parser import BadRequest
 from portbook.doors.http.server.open_connections import ConnectionState, OpenConnections
-from portbook.doors.http.server.overload import PROMPT
+from portbook.doors.http.server.overload import PROMPT, busy
 from portbook.doors.http.server.peer_address import normal_address
 from portbook.doors.http.server.request_reader import RequestReader
-from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
+from portbook.doors.http.server.response_writer import CONTINUE, bad_request
 from portbook.errors import Reason, Refused
 from portbook.wire.lines_and_size_limit import OVERSIZE
 

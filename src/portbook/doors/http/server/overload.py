@@ -2,7 +2,8 @@
 
 A turn has 10 ms for requests. What has come by then waits, in the order in which it came, and is taken in the
 turns that follow. So the loop looks at its sockets again soon, however much there is to do: new connections
-are accepted, and health checks, which do not wait here, are answered.
+are accepted, and health checks, which do not wait here, are answered. Whoever there is no room for is told to
+retry.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Final, Protocol
 
-__all__ = ["PROMPT", "Turns", "WaitingConnection"]
+from portbook.doors.http.response import problem
+from portbook.doors.http.server.response_writer import CLOSE_LINE, document
+
+__all__ = ["PROMPT", "Turns", "WaitingConnection", "busy"]
 
 # Health checks, which are answered out of turn: an orchestrator that gets no answer restarts a busy server.
 PROMPT: Final = tuple(
@@ -25,6 +29,15 @@ _TURN_S: Final = 0.01
 
 # A request that would wait longer than this is better made later: its client is about to give up.
 _LATE_S: Final = 10.0
+
+# When a client that was turned away for lack of room may try again.
+_RETRY: Final = b"retry-after: 1\r\n"
+
+
+def busy(date: bytes) -> bytes:
+    """Return the response to a client that there is no room for; the connection closes after it."""
+    reply = problem(503, "BUSY", "The server is busy. Retry later.", _RETRY)
+    return document(reply, CLOSE_LINE, date)
 
 
 class WaitingConnection(Protocol):

@@ -18,7 +18,6 @@ __all__ = [
     "NEW",
     "OLD",
     "bad_request",
-    "busy",
     "chunk",
     "connection_line",
     "date_line",
@@ -39,9 +38,6 @@ OLD: Final = "1.0"
 NEW: Final = "1.1"
 CLOSE_LINE: Final = b"connection: close\r\n"
 _KEEP_ALIVE_LINE: Final = b"connection: keep-alive\r\n"
-
-# When a client that was turned away for lack of room may try again.
-_RETRY: Final = b"retry-after: 1\r\n"
 
 
 def date_line(now_s: float) -> bytes:
@@ -77,12 +73,6 @@ def chunk(data: bytes) -> bytes:
 def bad_request(error: BadRequest, date: bytes) -> bytes:
     """Return the response to bytes that are not a request; the connection closes after it."""
     reply = problem(error.status, _CODES.get(error.status, "INVALID_INPUT"), error.sentence)
-    return document(reply, CLOSE_LINE, date)
-
-
-def busy(date: bytes) -> bytes:
-    """Return the response to a client that there is no room for; the connection closes after it."""
-    reply = problem(503, "BUSY", "The server is busy. Retry later.", _RETRY)
     return document(reply, CLOSE_LINE, date)
 
 
