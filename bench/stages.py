@@ -35,8 +35,9 @@ from portbook.settings import load_settings
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
 from portbook.tools.contract_registry import SchemaRegistry
+from portbook.wire.jsonrpc import read_id
 from portbook.wire.lines_and_size_limit import LineSplitter
-from portbook.wire.parsing import parse, read_id
+from portbook.wire.parsing import parse
 
 __all__ = ["Stage", "main", "measure_stages"]
 

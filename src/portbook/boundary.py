@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from portbook.dialects.asset_messages import Bare
+from portbook.dialects.asset_messages import Bare, refusal_frame
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope_messages import METHOD, Envelope
 from portbook.dialects.exchange_contract import (
@@ -40,14 +40,16 @@ from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.jsonrpc import (
+    NO_ID,
+    Id,
     mcp_refusal_frame,
     nobody_waits,
     not_an_object,
-    refusal_frame,
+    read_id,
     refuse_structure,
 )
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
-from portbook.wire.parsing import NO_ID, Id, parse, read_id
+from portbook.wire.parsing import parse
 
 if TYPE_CHECKING:
     from portbook.mcp.relayed_answers_and_changes import SessionRelay

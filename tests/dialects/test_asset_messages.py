@@ -12,11 +12,11 @@ import pytest
 from portbook.app.assemble import assemble
 from portbook.audit.memory_sink import MemorySink
 from portbook.boundary import Boundary
-from portbook.dialects.asset_messages import Bare
+from portbook.dialects.asset_messages import OVERSIZE_RESULT, Bare
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
 from portbook.model import Arrival
 from portbook.settings import load_settings
-from portbook.wire.parsing import NO_ID
+from portbook.wire.jsonrpc import NO_ID
 from support.in_process_connection import STATELESS_META, Connection
 from support.portbook_process import SAMPLE_TOOLS, http_server
 
@@ -255,6 +255,14 @@ def test_a_payload_too_large_is_the_specifications_byte_for_byte() -> None:
         b'{"jsonrpc":"2.0","id":null,"result":{"ok":false,"reason":"validation_failed",'
         b'"errors":[{"path":"","msg":"payload_too_large"}]}}'
     )
+
+
+def test_the_answer_to_a_line_too_long_is_the_one_the_asset_specification_writes_out() -> None:
+    assert json.loads(OVERSIZE_RESULT) == {
+        "ok": False,
+        "reason": "validation_failed",
+        "errors": [{"path": "", "msg": "payload_too_large"}],
+    }
 
 
 def test_findings_are_ordered_by_path_then_message() -> None:

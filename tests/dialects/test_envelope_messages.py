@@ -12,7 +12,8 @@ from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope_messages import METHOD, Envelope
 from portbook.errors import REASONS, CanonicalError, Failed, Finding, Reason, Refused
 from portbook.model import Arrival, CallerContext, Done, Outcome
-from portbook.wire.parsing import parse, read_id
+from portbook.wire.jsonrpc import read_id
+from portbook.wire.parsing import parse
 
 SCHEMA = SchemaRegistry().load_envelope()
 ENVELOPE = Envelope(SCHEMA, SchemaRegistry().load("mcp.request.v0.1"))

@@ -9,7 +9,7 @@ import pytest
 from portbook.dialects.exchange_contract import Exchange, MessageExchange, answer_of
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.model import Answer, Completed, Done, Identity, InputNeeded
-from portbook.wire.parsing import NO_ID, Id
+from portbook.wire.jsonrpc import NO_ID, Id
 from support.fake_world import CATALOG, a_call
 
 IDENTITY = Identity("request-1", "trace-1", "span-1")

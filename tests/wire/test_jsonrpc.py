@@ -13,15 +13,19 @@ from hypothesis import strategies as st
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
 from portbook.model import JSON
 from portbook.wire.jsonrpc import (
-    OVERSIZE_RESULT,
+    MAX_ID_BYTES,
+    NO_ID,
+    Id,
     error_frame,
     generic_error,
     nobody_waits,
     not_an_object,
+    problem_of,
+    read_id,
     refuse_structure,
     result_frame,
 )
-from portbook.wire.parsing import MAX_ID_BYTES, NO_ID, Id, parse, problem_of, read_id
+from portbook.wire.parsing import parse
 from portbook.wire.violations import violations
 
 
@@ -313,14 +317,6 @@ def test_a_result_is_framed_with_the_token_and_the_bytes_as_they_are() -> None:
 
 def test_an_error_is_framed_with_the_token_as_it_is() -> None:
     assert error_frame(b"-0", {"code": -32600}) == b'{"jsonrpc":"2.0","id":-0,"error":{"code":-32600}}'
-
-
-def test_the_answer_to_a_line_too_long_is_the_one_the_asset_specification_writes_out() -> None:
-    assert json.loads(OVERSIZE_RESULT) == {
-        "ok": False,
-        "reason": "validation_failed",
-        "errors": [{"path": "", "msg": "payload_too_large"}],
-    }
 
 
 @pytest.mark.parametrize("reason", list(Reason))

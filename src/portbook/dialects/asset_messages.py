@@ -13,11 +13,15 @@ from portbook.dialects.exchange_contract import MessageExchange
 from portbook.dialects.portbook_meta import NO_CONTROLS, context_of, controls_of
 from portbook.errors import BareReason, Ending, Finding, Reason, Refused
 from portbook.model import JSON, Arrival, Call, Done, JSONObject, Outcome
-from portbook.wire.jsonrpc import refusal_frame, refuse_structure, result_frame
-from portbook.wire.parsing import NO_ID, Id
+from portbook.wire.jsonrpc import NO_ID, Id, error_frame, generic_error, refuse_structure, result_frame
 from portbook.wire.trace_context import trace_of
 
-__all__ = ["Bare"]
+__all__ = ["OVERSIZE_RESULT", "Bare", "refusal_frame"]
+
+# The specification's answer to a line over the size guard; it is a result, and its id is null.
+OVERSIZE_RESULT: Final = (
+    b'{"ok":false,"reason":"validation_failed","errors":[{"path":"","msg":"payload_too_large"}]}'
+)
 
 # A longer list would not help, and would let a small message cause a large answer.
 _MAX_ERRORS: Final = 100
@@ -123,3 +127,10 @@ def _backend_error(ending: Ending, bare: BareReason) -> dict[str, Any]:
         given = {name: value for name, value in ending.details.items() if name == "upstream_body"}
         return {"status": answered, "detail": bare.detail, **given}
     return {"status": row.http if bare.status is None else bare.status, "detail": bare.detail}
+
+
+def refusal_frame(ending: Ending, token: bytes) -> bytes:
+    """Return the answer to a message that was not served, whatever its contract."""
+    if ending.reason is Reason.FRAME_TOO_LARGE:
+        return result_frame(NO_ID, OVERSIZE_RESULT)
+    return error_frame(token, generic_error(ending))

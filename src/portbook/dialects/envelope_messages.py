@@ -23,8 +23,7 @@ from portbook.model import (
 )
 from portbook.schema.engine import Validator
 from portbook.tools.spec import TOOL_PREFIX, is_slug
-from portbook.wire.jsonrpc import error_frame, refuse_structure, result_frame
-from portbook.wire.parsing import Id, problem_of
+from portbook.wire.jsonrpc import Id, error_frame, problem_of, refuse_structure, result_frame
 from portbook.wire.trace_context import trace_of
 from portbook.wire.violations import violations
 

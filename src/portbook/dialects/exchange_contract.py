@@ -29,7 +29,7 @@ from portbook.model import (
 )
 from portbook.text.named_tuple import new_tuple
 from portbook.tools.catalog import Tool
-from portbook.wire.parsing import NO_ID, Id
+from portbook.wire.jsonrpc import NO_ID, Id
 
 __all__ = [
     "BoundaryQuestion",

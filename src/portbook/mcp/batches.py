@@ -13,8 +13,7 @@ from portbook.mcp.running_request import Key, Work
 from portbook.model import JSON, Answer, Arrival, JSONObject
 from portbook.stages.state import CallState
 from portbook.text.named_tuple import NamedTuple
-from portbook.wire.jsonrpc import not_an_object
-from portbook.wire.parsing import NO_ID, Id, read_id
+from portbook.wire.jsonrpc import NO_ID, Id, not_an_object, read_id
 
 __all__ = ["MAX_BATCH", "BatchMembers", "Batches", "SingleMessages"]
 

@@ -30,9 +30,9 @@ from portbook.mcp.wait_for_task_and_its_questions import attend_task
 from portbook.model import JSON, Answer, Arrival, Completed, Done, JSONObject
 from portbook.protocol.negotiated_session import Session
 from portbook.stages.state import CallState
-from portbook.wire.jsonrpc import nobody_waits, not_an_object, result_frame
+from portbook.wire.jsonrpc import NO_ID, Id, nobody_waits, not_an_object, read_id, result_frame
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
-from portbook.wire.parsing import NO_ID, NOT_TIGHT, Id, parse_strictly, parse_tight, read_id
+from portbook.wire.parsing import NOT_TIGHT, parse_strictly, parse_tight
 
 if TYPE_CHECKING:
     from portbook.mcp.batches import Batches

@@ -13,7 +13,7 @@ from portbook.model import Answer, Arrival, JSONObject
 from portbook.pipeline import Pipeline
 from portbook.stages.state import CallState
 from portbook.text.named_tuple import NamedTuple
-from portbook.wire.parsing import Id
+from portbook.wire.jsonrpc import Id
 
 __all__ = ["Parts", "Servers"]
 

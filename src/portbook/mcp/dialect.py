@@ -63,8 +63,7 @@ from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.tools.uri_templates import MAX_URI
-from portbook.wire.jsonrpc import refuse_structure
-from portbook.wire.parsing import Id, UnusableId, problem_of
+from portbook.wire.jsonrpc import Id, UnusableId, problem_of, refuse_structure
 from portbook.wire.trace_context import trace_of
 
 __all__ = ["McpDialect", "Mode", "ServedMethod"]

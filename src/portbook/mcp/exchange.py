@@ -47,8 +47,7 @@ from portbook.protocol.revisions import Revision
 from portbook.text.named_tuple import NamedTuple, new_tuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
-from portbook.wire.jsonrpc import BEFORE_ID, BEFORE_RESULT, generic_error, mcp_refusal_frame
-from portbook.wire.parsing import Id, UnusableId
+from portbook.wire.jsonrpc import BEFORE_ID, BEFORE_RESULT, Id, UnusableId, generic_error, mcp_refusal_frame
 
 if TYPE_CHECKING:
     from portbook.mcp.wait_for_task_and_its_questions import TaskClient

@@ -20,7 +20,8 @@ from portbook.model import JSON, JSONObject, Kind
 from portbook.stores.mailbox import DraftMail, Mail
 from portbook.stores.store_errors import StoreError
 from portbook.tools.toolset import Changed
-from portbook.wire.parsing import MAX_ID_BYTES, parse
+from portbook.wire.jsonrpc import MAX_ID_BYTES
+from portbook.wire.parsing import parse
 
 __all__ = ["ANSWER", "CANCEL", "SessionRelay", "change_of", "relay_changes"]
 

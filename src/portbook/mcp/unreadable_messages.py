@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from portbook.dialects.asset_messages import refusal_frame
 from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Ending, Refused
 from portbook.mcp.exchange import write_error
 from portbook.model import JSON, Answer, Arrival, Call, CallerContext
 from portbook.pipeline import Pipeline
 from portbook.protocol.revisions import Revision
-from portbook.wire.jsonrpc import refusal_frame
-from portbook.wire.parsing import Id
+from portbook.wire.jsonrpc import Id
 from portbook.wire.trace_context import trace_of
 
 __all__ = ["answer_unread", "unread"]

@@ -1,33 +1,107 @@
-"""JSON-RPC 2.0: checks of requests, and response frames. Pure: no I/O."""
+"""JSON-RPC 2.0: the id to echo, checks of requests, and response frames. Pure: no I/O."""
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from typing import Final, TypeAlias
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.wire.parsing import NO_ID, Id, problem_of
+from portbook.text.late_pattern import late_pattern
 from portbook.wire.violations import violations
 
 __all__ = [
     "BEFORE_ID",
     "BEFORE_RESULT",
-    "OVERSIZE_RESULT",
+    "MAX_ID_BYTES",
+    "NO_ID",
+    "Id",
+    "UnusableId",
     "error_frame",
     "generic_error",
     "mcp_refusal_frame",
     "nobody_waits",
     "not_an_object",
-    "refusal_frame",
+    "problem_of",
+    "read_id",
     "refuse_structure",
     "result_frame",
 ]
 
-# The asset specification's answer to a line over the size guard; it is a result, and its id is null.
-OVERSIZE_RESULT: Final = (
-    b'{"ok":false,"reason":"validation_failed","errors":[{"path":"","msg":"payload_too_large"}]}'
-)
+# The answer echoes the id; with a megabyte of it, that would be an amplifier.
+MAX_ID_BYTES: Final = 256
+
+# A message's id: its bytes as they are in the message, or null where it has none that can be echoed.
+Id: TypeAlias = bytes
+
+
+class UnusableId(bytes):
+    """Null, in place of an id that cannot be echoed, and the problem with it; none where there is no id."""
+
+    problem: str | None
+
+    @classmethod
+    def because(cls, problem: str | None) -> UnusableId:
+        """Return null, with the problem that the id has."""
+        null = cls(b"null")
+        null.problem = problem
+        return null
+
+
+NO_ID: Final = UnusableId.because(None)
+
+
+def problem_of(identifier: Id) -> str | None:
+    """Return the problem with an id; None where it can be echoed, and where there is none."""
+    return identifier.problem if isinstance(identifier, UnusableId) else None
+
+
+# Possessive: backtracking is never needed, and its bookkeeping would take 100 bytes per byte.
+_TOKENS = late_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
+
+
+def read_id(message: JSONObject, frame: bytes) -> Id:
+    """Return the id of `message`, with its bytes as they are in `frame`.
+
+    Only a string or a number of at most `MAX_ID_BYTES` can be echoed; any other id is answered as null.
+    """
+    value = message.get("id")
+    if value is None and "id" not in message:
+        return NO_ID
+    if type(value) is int and value:  # zero may be written as -0; every other integer has one spelling
+        token = b"%d" % value
+    elif isinstance(value, str) and frame.find(b"\\") < 0:  # without escapes, a string has one spelling
+        token = b'"' + value.encode() + b'"'
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        token = _id_token(frame)
+    else:
+        return UnusableId.because("must be a string or a number")
+    if len(token) > MAX_ID_BYTES:
+        return UnusableId.because(f"longer than {MAX_ID_BYTES} bytes; use a shorter id")
+    return token
+
+
+def _id_token(frame: bytes) -> bytes:
+    """Find the bytes of the top-level member `id` in a frame that is known to have one."""
+    depth = 0
+    expects_key = True
+    is_id = False
+    for match in _TOKENS.finditer(frame):
+        token = match[0]
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+            expects_key = depth == 1
+        elif depth == 1 and expects_key:
+            is_id = token == b'"id"' or (b"\\" in token and json.loads(token) == "id")
+            expects_key = False
+        elif depth == 1:
+            if is_id:
+                return token
+            expects_key = True
+    raise AssertionError("a parsed frame has lost its id")  # pragma: no cover
 
 
 # What comes before the id of a response, and between the id and the result.
@@ -95,13 +169,6 @@ def generic_error(ending: Ending, revision: str = "") -> dict[str, object]:
     if ending.findings and row.stage.is_senders_fault:
         data["violations"] = violations(ending)
     return {"code": row.mcp.code_in(revision), "message": row.mcp.message, "data": data}
-
-
-def refusal_frame(ending: Ending, token: bytes) -> bytes:
-    """Return the answer to a message that was not served, whatever its contract."""
-    if ending.reason is Reason.FRAME_TOO_LARGE:
-        return result_frame(NO_ID, OVERSIZE_RESULT)
-    return error_frame(token, generic_error(ending))
 
 
 def mcp_refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -> bytes:

@@ -1,4 +1,4 @@
-"""Parses JSON strictly, with the same verdict for the same bytes at every door; finds the id to echo.
+"""Parses JSON strictly, with the same verdict for the same bytes at every door.
 
 Also refused, beyond RFC 8259's grammar: bytes that are not UTF-8, a byte order mark, lone surrogates, equal
 keys in one object at any depth (escaped spellings included), NaN and Infinity, numbers too large for a
@@ -7,32 +7,25 @@ double, integers of more than 4,300 digits, nesting beyond `MAX_DEPTH`. Integers
 
 from __future__ import annotations
 
-import json
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import jiter
 import orjson
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding, Reason, Refused
-from portbook.model import JSON, JSONObject
+from portbook.model import JSON
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "DUPLICATE_KEY",
     "MAX_DEPTH",
-    "MAX_ID_BYTES",
     "NOT_TIGHT",
-    "NO_ID",
-    "Id",
     "NotTight",
-    "UnusableId",
     "parse",
     "parse_strictly",
     "parse_tight",
-    "problem_of",
-    "read_id",
 ]
 
 # The limit of the parser library; a test pins it, so that a new release cannot change it unnoticed.
@@ -132,78 +125,3 @@ def _describe(problem: str) -> str:
 
 def _not_json(message: str) -> Refused:
     return Refused(Reason.NOT_JSON, (Finding("", message, "json", ""),))
-
-
-# The answer echoes the id; with a megabyte of it, that would be an amplifier.
-MAX_ID_BYTES: Final = 256
-
-# A message's id: its bytes as they are in the message, or null where it has none that can be echoed.
-Id: TypeAlias = bytes
-
-
-class UnusableId(bytes):
-    """Null, in place of an id that cannot be echoed, and the problem with it; none where there is no id."""
-
-    problem: str | None
-
-    @classmethod
-    def because(cls, problem: str | None) -> UnusableId:
-        """Return null, with the problem that the id has."""
-        null = cls(b"null")
-        null.problem = problem
-        return null
-
-
-NO_ID: Final = UnusableId.because(None)
-
-
-def problem_of(identifier: Id) -> str | None:
-    """Return the problem with an id; None where it can be echoed, and where there is none."""
-    return identifier.problem if isinstance(identifier, UnusableId) else None
-
-
-# Possessive: backtracking is never needed, and its bookkeeping would take 100 bytes per byte.
-_TOKENS = late_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
-
-
-def read_id(message: JSONObject, frame: bytes) -> Id:
-    """Return the id of `message`, with its bytes as they are in `frame`.
-
-    Only a string or a number of at most `MAX_ID_BYTES` can be echoed; any other id is answered as null.
-    """
-    value = message.get("id")
-    if value is None and "id" not in message:
-        return NO_ID
-    if type(value) is int and value:  # zero may be written as -0; every other integer has one spelling
-        token = b"%d" % value
-    elif isinstance(value, str) and frame.find(b"\\") < 0:  # without escapes, a string has one spelling
-        token = b'"' + value.encode() + b'"'
-    elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        token = _id_token(frame)
-    else:
-        return UnusableId.because("must be a string or a number")
-    if len(token) > MAX_ID_BYTES:
-        return UnusableId.because(f"longer than {MAX_ID_BYTES} bytes; use a shorter id")
-    return token
-
-
-def _id_token(frame: bytes) -> bytes:
-    """Find the bytes of the top-level member `id` in a frame that is known to have one."""
-    depth = 0
-    expects_key = True
-    is_id = False
-    for match in _TOKENS.finditer(frame):
-        token = match[0]
-        if token in (b"{", b"["):
-            depth += 1
-        elif token in (b"}", b"]"):
-            depth -= 1
-            expects_key = depth == 1
-        elif depth == 1 and expects_key:
-            is_id = token == b'"id"' or (b"\\" in token and json.loads(token) == "id")
-            expects_key = False
-        elif depth == 1:
-            if is_id:
-                return token
-            expects_key = True
-    raise AssertionError("a parsed frame has lost its id")  # pragma: no cover
