@@ -1,4 +1,4 @@
-"""`python -m bench.instructions`: the instructions of a call in thirteen scenarios, beside the committed ones.
+"""`python -m bench.instructions`: the instructions of a call in thirteen scenarios, beside those committed.
 
 Unlike time, a count is the same on a busy machine. It belongs to one build of Python and to the pinned
 packages, and figures are committed for those; any other build shows how many times a bare loop each one is.
