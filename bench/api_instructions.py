@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Self
 
-from bench.callgrind import between_marks, callgrind
+from bench.callgrind import begin, between_marks, callgrind
 from bench.child import Child
 from bench.wire import check, frames
 
@@ -101,10 +101,12 @@ def count_client() -> int:
     Raises `Missing` without valgrind, `WrongAnswer` where an answer is not an echo.
     """
     with TemporaryDirectory(prefix="portbook-bench-") as name, HeldApi() as api:
-        command = callgrind([sys.executable, str(_SERVERS / "api_client.py"), api.url, "--unhurried"])
+        client = [sys.executable, str(_SERVERS / "api_client.py"), api.url, "--unhurried"]
+        command = callgrind(client, is_counting=False)
         with Child(command, Path(name), {"PYTHONHASHSEED": "0"}) as child:
             for _ in range(WARM_UP):
                 exchange(child, api)
+            begin(child.pid)
             for _ in range(2):  # before and after
                 child.write(frames("mcp", "mark", [1])[0] + b"\n")
                 child.read_lines(1)

@@ -14,7 +14,7 @@ from pathlib import Path
 from socket import socket
 from typing import Final
 
-from bench.callgrind import between_marks, callgrind
+from bench.callgrind import begin, between_marks, callgrind
 from bench.child import Child
 from bench.http_load import HttpCalls, call_of, connect, free_port, headers_of, receive, request_of
 from bench.wire import frames
@@ -41,7 +41,7 @@ def count_over_http(serve: list[str], folder: Path) -> dict[str, int]:
     Raises `Missing` without valgrind, `WrongAnswer` where an answer is not a success.
     """
     port = free_port()
-    command = callgrind([sys.executable, *serve, "--http", "--port", str(port)])
+    command = callgrind([sys.executable, *serve, "--http", "--port", str(port)], is_counting=False)
     store = {"PORTBOOK_STORE": str(folder / "portbook.db"), "PYTHONHASHSEED": "0"}
     with Child(command, folder, store) as child:
         with connect(port, _PATIENCE_S) as aside:
@@ -50,6 +50,7 @@ def count_over_http(serve: list[str], folder: Path) -> dict[str, int]:
             for name, calls in HTTP_SCENARIOS.items():
                 for _ in range(_WARM_UP):
                     _all_at_once(child.pid, connections, _requests(calls, headers[name], len(connections)))
+            begin(child.pid)
             _mark(aside)
             for name, calls in HTTP_SCENARIOS.items():
                 for _ in range(calls.calls // len(connections)):

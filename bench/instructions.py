@@ -1,4 +1,4 @@
-"""`python -m bench.instructions`: the instructions of a call in thirteen scenarios, beside the committed ones.
+"""`python -m bench.instructions`: the instructions of a call in thirteen scenarios, beside those committed.
 
 Unlike time, a count is the same on a busy machine. It belongs to one build of Python and to the pinned
 packages, and figures are committed for those; any other build shows how many times a bare loop each one is.
@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from bench.api_instructions import API, CALLS, CLIENT, WARM_UP, HeldApi, count_client, exchange
-from bench.callgrind import Missing, between_marks, callgrind, counts_between_marks
+from bench.callgrind import Missing, begin, between_marks, callgrind, counts_between_marks
 from bench.child import Child
 from bench.http_instructions import count_over_http
 from bench.servers.before_an_api import TABLE
@@ -142,7 +142,7 @@ def _served() -> list[str]:
 def _count_over_stdio(serve: list[str], folder: Path) -> dict[str, int]:
     with HeldApi() as api:
         (folder / "portbook.toml").write_text(_SETTINGS + TABLE.format(url=api.url))
-        command = callgrind([sys.executable, *serve, "--stdio"])
+        command = callgrind([sys.executable, *serve, "--stdio"], is_counting=False)
         with Child(command, folder, {"PYTHONHASHSEED": "0"}) as child:
             _send(child, greeting() + b"\n")
             _send(child, initialized() + b"\n")
@@ -150,6 +150,7 @@ def _count_over_stdio(serve: list[str], folder: Path) -> dict[str, int]:
                 _send(child, _chunk(*scenario, 2 + 100 * number))
             for _ in range(WARM_UP):
                 exchange(child, api)
+            begin(child.pid)
             _send(child, _mark(1_000))
             _send(child, _mark(2_000))
             for number, scenario in enumerate(_SCENARIOS.values(), 1):

@@ -15,7 +15,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from support.mcp_peer import Peer, peer_of, table  # noqa: E402 - found beside the tests
+from support.forked_process import REAL_STARTS  # noqa: E402 - found beside the tests
+from support.mcp_peer import Peer, peer_of, table  # noqa: E402 - likewise
 
 SAMPLES: dict[str, Any] = {
     "string": "a text",
@@ -68,6 +69,7 @@ def load_skills(peer: Peer) -> None:
 
 def main(revision: str, url: str) -> None:
     scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
+    os.environ[REAL_STARTS] = "1"  # for one process a fork server takes longer than its start
     settings = table("suite", f"url = {json.dumps(url)}", "prefix = false", "timeout_ms = 10000")
     settings += 'may_ask = ["elicitation", "sampling", "roots"]\n[docs]\nenabled = false\n'
     with tempfile.TemporaryDirectory() as folder, peer_of(Path(folder), settings, revision) as peer:

@@ -199,11 +199,13 @@ def run_client(revision: str, scenario: str) -> Counted:
     counted = Counted(Selection((scenario, revision), 1))
     with tempfile.TemporaryDirectory() as name:
         command = [sys.executable, str(HERE / "client.py"), revision]
-        done = _suite(
-            SUITE, Path(name), "client", "--command", shlex.join(command), "--scenario", scenario, "-o", name
-        )
+        asked = ("--command", shlex.join(command), "--scenario", scenario, "-o", name)
+        # Half a minute, which the suite gives a client, is not enough on a machine with much else to do.
+        patience = ("--timeout", str(SUITE_SECONDS * 500))
+        done = _suite(SUITE, Path(name), "client", *asked, *patience)
         if done.returncode:
-            counted.problems.append(f"the suite ended with {done.returncode}: {done.stdout[-2000:]}")
+            said = (done.stdout + done.stderr)[-2000:]
+            counted.problems.append(f"the suite ended with {done.returncode}: {said}")
         _count(Path(name), counted)
     return counted
 

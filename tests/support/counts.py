@@ -28,7 +28,7 @@ COUNTS: Final = {
         "{count:,} kills of servers under load: no record and no approval lost, none twice",
     ),
     "worker kills": Count(
-        4,
+        3,
         200,
         "{count:,} kills of workers under load: nothing lost, nothing twice, each started again",
     ),
@@ -54,7 +54,7 @@ COUNTS: Final = {
         "twice, doubts unknown",
     ),
     "database kills": Count(
-        3,
+        2,
         100,
         "{count:,} kills of PostgreSQL under the load of 3 nodes: no approval lost, none twice, doubts "
         "unknown",
@@ -76,7 +76,7 @@ COUNTS: Final = {
         "{count:,} starts and kills of a server whose grandchild hangs, and of Portbook: no process left",
     ),
     "adoption kills": Count(
-        6,
+        4,
         100,
         "{count:,} kills of an adoption at most, one at each of its steps: every file is old or new, and "
         "undoing gives all back",
@@ -155,7 +155,7 @@ COUNTS: Final = {
         "{count:,} sequences of asking, deciding and running: no approval is good for two runs",
     ),
     "requests by the description": Count(
-        8,
+        5,
         200,
         "{count:,} requests made from each part of the OpenAPI document: every answer is as promised",
     ),
@@ -171,7 +171,7 @@ COUNTS: Final = {
         "{count:,} OpenAPI documents of vendors: each starts, and 97 % of their operations are served",
     ),
     "hostile texts": Count(
-        100_000,
+        50_000,
         2_000_000,
         "{count:,} characters in each of {tests} hostile texts: the search for secrets stays linear",
     ),
@@ -186,7 +186,7 @@ COUNTS: Final = {
         "{count:,} parts in each of {tests} large documents: checked with a verdict and a short report",
     ),
     "properties": Count(
-        40,
+        25,
         2_000,
         "{count:,} examples of each of {tests} other properties",
     ),

@@ -30,12 +30,14 @@ LONGEST: Final = (
     "browser/test_appearance.py",
     "browser/test_waiting.py",
     "cli/test_reload_over_http.py",
+    "cli/test_worker_supervisor.py",
+    "system/test_any_node.py",
     "system/test_unusable_entries.py",
     "system/test_hostile_servers.py",
-    "system/test_layers.py",
     "system/test_schemathesis.py",
     "schema/test_evaluation_cost.py",
-    "adopt/test_adoption_journal.py",
+    "system/test_counts.py",
+    "mcp/test_connection.py",
 )
 
 

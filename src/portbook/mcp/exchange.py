@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import STRICT, NotWritten, fingerprint, json_bytes, rewritten_bytes, write
 from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.mcp.cache_lifetime import kept_for
 from portbook.mcp.error_http_status import status_of
 from portbook.mcp.error_results import META_REDACTED, told_to_model
-from portbook.mcp.listings import has_tasks, is_object_schema, missing_servers_of
+from portbook.mcp.listings import has_tasks, missing_servers_of
 from portbook.mcp.notifications_to_client import Notifications
 from portbook.mcp.questions_to_client import ClientRequests, LiveClient, RoundClient
 from portbook.mcp.report_queue import Emit, Outlet
-from portbook.mcp.resource_prompt_completion import completion_result, fitted, prompt_result, resource_result
-from portbook.mcp.results import LARGE, AroundObject, Results, Sealing, Shape, is_wrapped, with_meta, writable
+from portbook.mcp.results import LARGE, Results, Sealing, around_of, shape_of, with_meta, writable
 from portbook.mcp.rounds_and_request_state import Carried, StateCodec
 from portbook.model import (
     JSON,
@@ -311,7 +308,7 @@ class McpExchange(Exchange):
         results, revision = self._parts.results, self.revision
         sealing = results.sealings[revision.name].get(tool.spec.name)
         if sealing is None or sealing.tool is not tool:
-            shape, around = _shape_of(tool, revision), _around_of(tool, revision)
+            shape, around = shape_of(tool, revision), around_of(tool, revision)
             sealing = results.sealing_of(self.method, tool, revision, shape, around)
         if self._form is not None:
             self._form.sealing = sealing
@@ -515,83 +512,3 @@ def _written(told: JSONObject) -> bytes:
         return write(told, None, STRICT)
     except NotWritten:
         return rewritten_bytes(told)
-
-
-def _around_of(tool: Tool, revision: Revision) -> AroundObject | None:
-    """Return what is written around the JSON of an object; None where a result has a different shape."""
-    spec = tool.spec
-    if spec.kind != "tool" or spec.upstream is not None or spec.gives_content:
-        return None
-    if not revision.has_structured_content:
-        return None
-    wraps = is_wrapped(tool, revision)
-    kind = "complete" if revision.has_result_type else None
-    told = b"" if kind is None else b',"resultType":"complete"'
-    return AroundObject(
-        b'{"content":[{"type":"text","text":"',
-        b'"}],"structuredContent":' + (b'{"result":' if wraps else b""),
-        (b"}" if wraps else b"") + told + b"}",
-        wraps,
-        kind,
-    )
-
-
-def _shape_of(found: Tool, revision: Revision) -> Shape:
-    kind, cache_ms = found.spec.kind, found.spec.cache_ms
-    extra: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
-
-    def contents(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        return kept_for(cache_ms, resource_result(cast("str", params["uri"]), result), revision)
-
-    def messages(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        return {**prompt_result(found, result, revision), **extra}
-
-    def suggestions(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        return {**completion_result(result), **extra}
-
-    if kind == "tool":
-        return _shape_of_tool(found, revision)
-    return {"resource": contents, "prompt": messages, "completion": suggestions}[kind]
-
-
-def _shape_of_tool(tool: Tool, revision: Revision) -> Shape:
-    """Return the shape of a tool's results: text for the model, structure for programs."""
-    schema, wants_objects = tool.spec.output_schema, revision.wants_objects
-    is_described, is_structured = isinstance(schema, dict), revision.has_structured_content
-    wraps = is_wrapped(tool, revision)
-    kind: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
-
-    def content(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        return {"content": [fitted(block, revision) for block in result], **kind}
-
-    def value(result: Any, body: bytes, params: JSONObject) -> JSONObject:
-        text = result if isinstance(result, str) else body.decode()
-        answer: JSONObject = {"content": [] if result is None else [{"type": "text", "text": text}]}
-        if is_structured:
-            if not wants_objects or isinstance(result, dict):
-                answer["structuredContent"] = {"result": result} if wraps else result
-            elif is_described:
-                answer["structuredContent"] = {"result": result}
-        if kind:
-            answer.update(kind)
-        return answer
-
-    if tool.spec.upstream is not None:
-        return partial(_relayed, tool, revision)
-    return content if tool.spec.gives_content else value
-
-
-def _relayed(tool: Tool, revision: Revision, whole: Any, body: bytes, params: JSONObject) -> JSONObject:
-    """Return the result of an MCP server's tool in the form of the client's revision."""
-    answer: JSONObject = {"content": [fitted(block, revision) for block in whole["content"]]}
-    if "structuredContent" in whole and revision.has_structured_content:
-        structured, schema = whole["structuredContent"], tool.spec.output_schema
-        is_object = isinstance(structured, dict) and (
-            not isinstance(schema, dict) or is_object_schema(schema)
-        )
-        answer["structuredContent"] = (
-            {"result": structured} if revision.wants_objects and not is_object else structured
-        )
-    if "_meta" in whole:
-        answer["_meta"] = whole["_meta"]
-    return {**answer, "resultType": "complete"} if revision.has_result_type else answer

@@ -1,14 +1,18 @@
-"""Results, checked against the official schema of their revision. Pure: no I/O."""
+"""Results of tools, resources, prompts and completions, as each revision has them. Pure: no I/O.
+
+Each is put into the form of its revision, and checked against the official schema.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from portbook.canonical import as_written
 from portbook.errors import Failed, Reason
-from portbook.mcp.cache_lifetime import as_page
+from portbook.mcp.cache_lifetime import as_page, kept_for
 from portbook.mcp.error_results import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.listings import is_object_schema
 from portbook.mcp.method_handlers import LISTEN
@@ -26,11 +30,16 @@ __all__ = [
     "Results",
     "Sealing",
     "Shape",
+    "around_of",
     "is_wrapped",
+    "shape_of",
     "value_of",
     "with_meta",
     "writable",
 ]
+
+# The most values in one completion, as MCP has it.
+_MAX_VALUES: Final = 100
 
 # From here on, copying the bytes of a result takes less time than writing it again.
 LARGE: Final = 4096
@@ -187,3 +196,130 @@ def value_of(tool: Tool, answer: JSONObject, revision: Revision) -> JSON:
         return content
     texts = [block["text"] for block in content if isinstance(block, dict)]  # one text, or none
     return texts[0] if texts else None
+
+
+def around_of(tool: Tool, revision: Revision) -> AroundObject | None:
+    """Return what is written around the JSON of an object; None where a result has a different shape."""
+    spec = tool.spec
+    if spec.kind != "tool" or spec.upstream is not None or spec.gives_content:
+        return None
+    if not revision.has_structured_content:
+        return None
+    wraps = is_wrapped(tool, revision)
+    kind = "complete" if revision.has_result_type else None
+    told = b"" if kind is None else b',"resultType":"complete"'
+    return AroundObject(
+        b'{"content":[{"type":"text","text":"',
+        b'"}],"structuredContent":' + (b'{"result":' if wraps else b""),
+        (b"}" if wraps else b"") + told + b"}",
+        wraps,
+        kind,
+    )
+
+
+def shape_of(found: Tool, revision: Revision) -> Shape:
+    """Return what puts the results of a tool, a resource, a prompt or a completion into MCP's form."""
+    kind, cache_ms = found.spec.kind, found.spec.cache_ms
+    extra: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
+
+    def contents(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return kept_for(cache_ms, _resource_result(cast("str", params["uri"]), result), revision)
+
+    def messages(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {**_prompt_result(found, result, revision), **extra}
+
+    def suggestions(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {**_completion_result(result), **extra}
+
+    if kind == "tool":
+        return _shape_of_tool(found, revision)
+    return {"resource": contents, "prompt": messages, "completion": suggestions}[kind]
+
+
+def _shape_of_tool(tool: Tool, revision: Revision) -> Shape:
+    """Return the shape of a tool's results: text for the model, structure for programs."""
+    schema, wants_objects = tool.spec.output_schema, revision.wants_objects
+    is_described, is_structured = isinstance(schema, dict), revision.has_structured_content
+    wraps = is_wrapped(tool, revision)
+    kind: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
+
+    def content(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {"content": [_fitted(block, revision) for block in result], **kind}
+
+    def value(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        text = result if isinstance(result, str) else body.decode()
+        answer: JSONObject = {"content": [] if result is None else [{"type": "text", "text": text}]}
+        if is_structured:
+            if not wants_objects or isinstance(result, dict):
+                answer["structuredContent"] = {"result": result} if wraps else result
+            elif is_described:
+                answer["structuredContent"] = {"result": result}
+        if kind:
+            answer.update(kind)
+        return answer
+
+    if tool.spec.upstream is not None:
+        return partial(_relayed, tool, revision)
+    return content if tool.spec.gives_content else value
+
+
+def _relayed(tool: Tool, revision: Revision, whole: Any, body: bytes, params: JSONObject) -> JSONObject:
+    """Return the result of an MCP server's tool in the form of the client's revision."""
+    answer: JSONObject = {"content": [_fitted(block, revision) for block in whole["content"]]}
+    if "structuredContent" in whole and revision.has_structured_content:
+        structured, schema = whole["structuredContent"], tool.spec.output_schema
+        is_object = isinstance(structured, dict) and (
+            not isinstance(schema, dict) or is_object_schema(schema)
+        )
+        answer["structuredContent"] = (
+            {"result": structured} if revision.wants_objects and not is_object else structured
+        )
+    if "_meta" in whole:
+        answer["_meta"] = whole["_meta"]
+    return {**answer, "resultType": "complete"} if revision.has_result_type else answer
+
+
+def _fitted(block: JSONObject, revision: Revision) -> JSONObject:
+    """Return a content block in a form that the revision has; as text, if it has none."""
+    kind = block.get("type")
+    if kind == "audio" and not revision.has_audio:
+        return {"type": "text", "text": f"[audio, {block['mimeType']}]"}
+    if kind == "resource_link" and not revision.has_resource_links:
+        return {"type": "text", "text": str(block["uri"])}
+    return block
+
+
+def _resource_result(uri: str, parts: Any) -> JSONObject:
+    """Return the contents of a resource; a part without a URI of its own gets the requested one."""
+    return {"contents": [{"uri": uri, **part} for part in cast("list[JSONObject]", parts)]}
+
+
+def _prompt_result(tool: Tool, messages: Any, revision: Revision) -> JSONObject:
+    """Return a prompt's messages."""
+    result: JSONObject = {
+        "messages": [
+            {**message, "content": _fitted(cast("JSONObject", message["content"]), revision)}
+            for message in cast("list[JSONObject]", messages)
+        ]
+    }
+    if tool.spec.description:
+        result["description"] = tool.spec.description
+    return result
+
+
+def _completion_result(suggested: Any) -> JSONObject:
+    """Return suggested values, at most the first 100; a server behind us says itself how many there are."""
+    if isinstance(suggested, dict):
+        said = cast("JSONObject", suggested)
+        values = cast("list[JSON]", said["values"])
+        total, has_more = said.get("total"), said.get("hasMore") is True
+    else:
+        values = cast("list[JSON]", suggested)
+        total, has_more = len(values), False
+    completion: JSONObject = {
+        "values": values[:_MAX_VALUES],
+        "hasMore": has_more or len(values) > _MAX_VALUES,
+    }
+    if type(total) is int:
+        completion["total"] = total
+    return {"completion": completion}
