@@ -10,7 +10,7 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portbook.doors.http.head_check import refuse_head
+from portbook.doors.http.host_and_origin_check import refuse_head
 from portbook.doors.http.request import AUTHORITY, InboundRequest
 from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Route

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from portbook.doors.http.body_check import refuse_content
 from portbook.doors.http.cors import is_preflight, sharing_lines, sharing_terms
-from portbook.doors.http.head_check import refuse_head
+from portbook.doors.http.host_and_origin_check import refuse_head
 from portbook.doors.http.memory_limits import MessageMemory
 from portbook.doors.http.request import InboundRequest, RequestHead
 from portbook.doors.http.response import HeldReply, Replied, Reply, Replying, problem, refusal

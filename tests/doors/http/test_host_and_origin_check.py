@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from portbook.doors.http.head_check import refuse_head
+from portbook.doors.http.host_and_origin_check import refuse_head
 from portbook.doors.http.request import Headers, InboundRequest, RequestHead
 from portbook.doors.http.response import Reply
 from portbook.doors.http.route_table import route_table
