@@ -19,7 +19,7 @@ from portbook.assets.compat.counterexample import EVERY_BREAK
 from portbook.assets.compat.verdict import Comparison, Compatibility, SchemaBreak, compare, compare_folders
 from portbook.assets.json_files import STDIN, CannotRead, read_named
 from portbook.assets.json_patch import diff
-from portbook.assets.library_folders import find_folders
+from portbook.assets.library_folder_paths import find_folders
 from portbook.assets.misspelt_keywords import misspelt_keywords
 from portbook.assets.named_schema_file import UnusableFile, lines_of, read_document, read_schema
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
