@@ -27,8 +27,8 @@ from portbook.cli.adopt_report import ServerRow, found_line
 from portbook.cli.options import settings_from
 from portbook.escaping import escaped_lines
 from portbook.exports.client_table import CLIENTS, KnownClient, client_files
+from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.on_change import OnChange
-from portbook.pins.pin_lock import PinLock, approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts, judge, without_attacks
 from portbook.settings import CONFIG_NAME, BadSettings, Settings
