@@ -7,7 +7,7 @@ and policy decides on each call whether the destination may be called.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
@@ -19,7 +19,7 @@ from portbook.net.destinations import parse_destination
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.http_operation import problem_of_base_url
 
-__all__ = ["Server", "ServerChooser", "ServerVariables"]
+__all__ = ["Server", "ServerChooser", "ServerVariables", "without_server"]
 
 _VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
 _MAX_LISTED: Final = 200
@@ -103,6 +103,11 @@ class ServerChooser:
         default = self._absolute("/")  # OpenAPI's default: where the document is from
         return self._best([default] if problem_of_base_url(default) is None else [])
 
+    def why_none(self) -> str:
+        """Return why an operation has no server, after `choose` found none for it."""
+        problem = f" ({self.problems[-1]})" if self.problems else ""
+        return f"the document names no server that can be called for it{problem}; set base_url"
+
     def _best(self, urls: Sequence[str]) -> Server | None:
         if not urls:
             return None
@@ -147,6 +152,13 @@ class ServerChooser:
             with suppress(ValueError):  # such as https://[, which is told as no URL then
                 url = urljoin(self._document_url, url)
         return url.rstrip("/")
+
+
+def without_server(table: Table, choosers: Iterable[ServerChooser]) -> Exception:
+    """Return the exception of a gateway's `table` whose documents have no server that can be called."""
+    problem = next((each.problems[0] for each in choosers if each.problems), None)
+    why = "names no server" if problem is None else f"names none that can be called: {problem}"
+    return table.wrong("base_url", f"is not given, and the document {why}; set base_url to the API's address")
 
 
 def _text(node: DocumentNode) -> str | None:
