@@ -115,7 +115,14 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
 
 
 def _listed_by_default(operations: Iterable[HttpOperation]) -> Iterator[str]:
-    return (operation.base_url for operation in operations if operation.is_listed_by_default)
+    """Yield the base URLs that may be called without an allowlist: the operator's own, wherever they lie."""
+    for operation in operations:
+        if operation.is_proposed:
+            from portbook.apis.openapi.servers import is_callable_by_default  # late: only for documents
+
+            if not is_callable_by_default(operation):
+                continue
+        yield operation.base_url
 
 
 def _urls_of_servers(settings: Settings) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The server of each operation of an OpenAPI document, with its variables filled in. Pure: no I/O.
 
 A document often comes from a third party, so that its servers are proposals: `base_url` in the settings wins,
-and policy decides on each call whether the destination may be called.
+and policy decides on each call whether the destination may be called. Where the operator has no allowlist,
+that is a public host with https.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from portbook.apis.table_reader import Table
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_destination
 from portbook.text.did_you_mean import did_you_mean
-from portbook.tools.http_operation import problem_of_base_url
+from portbook.tools.http_operation import HttpOperation, problem_of_base_url
 
-__all__ = ["Server", "ServerChooser", "ServerVariables", "without_server"]
+__all__ = ["Server", "ServerChooser", "ServerVariables", "is_callable_by_default", "without_server"]
 
 _VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
 _MAX_LISTED: Final = 200
@@ -152,6 +153,19 @@ class ServerChooser:
             with suppress(ValueError):  # such as https://[, which is told as no URL then
                 url = urljoin(self._document_url, url)
         return url.rstrip("/")
+
+
+def is_callable_by_default(operation: HttpOperation) -> bool:
+    """Return whether an operation may be called at a document's server, where there is no allowlist.
+
+    The server may not lead into the operator's network, nor carry credentials in the clear; a server of
+    single operations may not be called at all.
+    """
+    if operation.destination is None:
+        return True
+    if operation.is_elsewhere:
+        return False
+    return operation.destination.scheme == "https" and operation.destination.is_public_name
 
 
 def without_server(table: Table, choosers: Iterable[ServerChooser]) -> Exception:
