@@ -9,8 +9,8 @@ import pytest
 
 from portbook.app.pin_review import PinReview, ShownDefinition
 from portbook.errors import Reason, Refused
+from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.on_change import OnChange, PinSettings, Reaction
-from portbook.pins.pin_lock import PinLock, approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from support.pinned_folder import BREAKING, LIST, SEND, WIDENED

@@ -15,9 +15,7 @@ from portbook.provenance.artifacts import (
     digest_of,
     digested_bytes,
     is_json,
-    referred_artifact,
 )
-from portbook.tools.contract_registry import SchemaRegistry
 
 KNOWN = "54fb66ce0aa908012dc9c432d77d16df95a3d5033a557d1c14cfc6d82a63ae34"
 
@@ -98,31 +96,3 @@ def test_an_integer_that_would_be_rounded_has_no_digest() -> None:
     with pytest.raises(NotJSON):
         artifact_of("a", {"id": 2**53 + 1}, is_digested=True)
     assert artifact_of("a", {"id": 2**53 + 1}, is_digested=False).digest is None
-
-
-@pytest.mark.parametrize(
-    ("reference", "artifact"),
-    [
-        ({"artifact_id": "a"}, Artifact("a", "application/octet-stream")),
-        ({"locator": "file:x"}, Artifact("artifact.3", "application/octet-stream", "file:x")),
-        (
-            {"artifact_id": "a", "media_type": "text/plain", "labels": {"role": "x"}},
-            Artifact("a", "text/plain", labels={"role": "x"}),
-        ),
-        (
-            {"artifact_id": "a", "digest": {"alg": "sha512", "value": "0" * 128}},
-            Artifact(
-                "a",
-                "application/octet-stream",
-                digest=Digest("sha512", "0" * 128),
-                labels={"digest": "claimed"},
-            ),
-        ),
-        ({"artifact_id": "a", "labels": {"digest": "mine"}}, Artifact("a", "application/octet-stream")),
-    ],
-)
-def test_a_reference_becomes_an_artifact_whose_digest_is_a_claim(reference: Any, artifact: Artifact) -> None:
-    made = referred_artifact(reference, 3)
-    assert made == artifact
-    assert made.is_claimed is ("digest" in reference)
-    assert SchemaRegistry().load("artifact.v0.1").is_valid(made.to_json())

@@ -9,8 +9,9 @@ import pytest
 
 from portbook.canonical import digest
 from portbook.provenance.artifacts import Artifact, Digest
-from portbook.provenance.inputs_and_outputs import inputs_of, output_of
+from portbook.provenance.inputs_and_outputs import inputs_of, output_of, referred_artifact
 from portbook.provenance.subject import Subject
+from portbook.tools.contract_registry import SchemaRegistry
 
 SUBJECT = Subject("t", "1", arguments={"a": 1})
 GOVERNED = replace(
@@ -84,3 +85,31 @@ def test_the_output_is_the_result(result: Any, media_type: str) -> None:
         else digest(result)
     )
     assert output.digest == Digest("sha256", expected)
+
+
+@pytest.mark.parametrize(
+    ("reference", "artifact"),
+    [
+        ({"artifact_id": "a"}, Artifact("a", "application/octet-stream")),
+        ({"locator": "file:x"}, Artifact("artifact.3", "application/octet-stream", "file:x")),
+        (
+            {"artifact_id": "a", "media_type": "text/plain", "labels": {"role": "x"}},
+            Artifact("a", "text/plain", labels={"role": "x"}),
+        ),
+        (
+            {"artifact_id": "a", "digest": {"alg": "sha512", "value": "0" * 128}},
+            Artifact(
+                "a",
+                "application/octet-stream",
+                digest=Digest("sha512", "0" * 128),
+                labels={"digest": "claimed"},
+            ),
+        ),
+        ({"artifact_id": "a", "labels": {"digest": "mine"}}, Artifact("a", "application/octet-stream")),
+    ],
+)
+def test_a_reference_becomes_an_artifact_whose_digest_is_a_claim(reference: Any, artifact: Artifact) -> None:
+    made = referred_artifact(reference, 3)
+    assert made == artifact
+    assert made.is_claimed is ("digest" in reference)
+    assert SchemaRegistry().load("artifact.v0.1").is_valid(made.to_json())

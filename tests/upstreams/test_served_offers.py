@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.model import JSONObject, Kind
-from portbook.pins.pin_lock import approve
+from portbook.pins.approved_definitions_in_lock import approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec

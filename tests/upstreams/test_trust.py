@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.on_change import OnChange, PinSettings, Reaction, TrustedBy
-from portbook.pins.pin_lock import PinLock, approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import Standing
 from portbook.stores.lock_file import LOCK_NAME

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -19,6 +20,7 @@ __all__ = [
     "AllowedKey",
     "Callers",
     "digest_of_key",
+    "new_key",
     "problem_of_caller_name",
 ]
 
@@ -42,6 +44,16 @@ class AllowedKey(NamedTuple):
     sha256: str
     tools: tuple[str, ...] = ("*",)
     """Patterns of the tools that it may call."""
+
+
+# Identifies a key to people, and to scanners for leaked secrets.
+_PREFIX: Final = "pbk_"
+_SECRET_BYTES: Final = 32
+
+
+def new_key(draw: Callable[[int], bytes]) -> str:
+    """Return the text of a new key; `draw` returns random bytes."""
+    return _PREFIX + urlsafe_b64encode(draw(_SECRET_BYTES)).decode().rstrip("=")
 
 
 def digest_of_key(key: str) -> str:

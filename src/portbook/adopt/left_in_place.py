@@ -8,8 +8,9 @@ from typing import Final
 from portbook.adopt.secrets_of_entry import has_reference, is_secret, secrets_in
 from portbook.exports.client_table import EntryStyle
 from portbook.model import JSONObject
+from portbook.text.late_pattern import late_pattern
 
-__all__ = ["why_left"]
+__all__ = ["why_file_is_left", "why_left", "why_not_asked"]
 
 # Members that Portbook has no use for, and whose loss changes nothing of what a server does.
 _DROPPED: Final = frozenset(
@@ -28,6 +29,7 @@ _DROPPED: Final = frozenset(
     | {"gallery", "version", "display_name", "env_keys", "available_tools", "startup_timeout_ms", "cwd"}
 )
 _OLD_TRANSPORT: Final = frozenset({"sse"})
+_LOGIN: Final = late_pattern(r"status 40[13]\b")
 
 
 def why_left(
@@ -94,3 +96,19 @@ def _all_texts(
 def _cannot_be_passed_on(text: str) -> bool:
     """Return whether no process can get a text: half a character of UTF-16, or the end of a C string."""
     return "\0" in text or any("\ud800" <= each <= "\udfff" for each in text)
+
+
+def why_file_is_left(*, is_read_only: bool, is_replaceable: bool) -> str | None:
+    """Return why no server of a client's file can be adopted, whatever its entry says, or None."""
+    if is_read_only:
+        return "its file is read-only"
+    if not is_replaceable:
+        return "its folder cannot be written"
+    return None
+
+
+def why_not_asked(problem: str) -> str:
+    """Return why a server is left that was asked what it offers, and did not say so."""
+    if _LOGIN.search(problem):
+        return "its login belongs to the client"
+    return f"it could not be asked: {problem}"

@@ -19,7 +19,7 @@ from portbook.apis.openapi.imported_arguments import ArgumentRules
 from portbook.apis.openapi.operation_names import ImportedNames
 from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead
 from portbook.apis.openapi.security_schemes import SecurityScheme, read_schemes
-from portbook.apis.openapi.servers import Server, ServerChooser, ServerVariables
+from portbook.apis.openapi.servers import Server, ServerChooser, ServerVariables, without_server
 from portbook.apis.table_reader import Table
 from portbook.net.destinations import parse_destination
 from portbook.tools.tool_names import MAX_NAME
@@ -135,11 +135,7 @@ class _Reader:
             warnings.append(str(table.wrong("openapi", f"gives no tool; {hint}")))
         server = self._own or next(iter(self._servers), None)
         if server is None:
-            problem = next((each.problems[0] for each in self._server_choosers if each.problems), None)
-            why = "names no server" if problem is None else f"names none that can be called: {problem}"
-            raise table.wrong(
-                "base_url", f"is not given, and the document {why}; set base_url to the API's address"
-            )
+            raise without_server(table, self._server_choosers)
         return ImportedDocuments(
             self._selection,
             server,
@@ -184,9 +180,7 @@ class _Reader:
             return
         server = self._own or operation.server
         if server is None:
-            problem = f" ({servers.problems[-1]})" if servers.problems else ""
-            sentence = f"the document names no server that can be called for it{problem}; set base_url"
-            self._left_out.append(operation.left_out(Cause.SERVER, sentence))
+            self._left_out.append(operation.left_out(Cause.SERVER, servers.why_none()))
             return
         self._servers.append(server)
         chosen, documents_server = chooser.choose(operation.requirement), servers.choose()

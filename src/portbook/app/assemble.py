@@ -263,26 +263,11 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     """
     embedded = SchemaStore()
     embedded.verify()
-    uri, revision = settings.schema_override_uri, settings.schema_override_revision
-    if uri is None:
+    if settings.schema_override_uri is None:
         return embedded, []
-    # Late: a schema is seldom replaced.
-    from portbook.net.destinations import without_secrets
-    from portbook.net.override_fetch import CannotFetch, fetch
-    from portbook.schema.official_schema_override import FETCH_S, MAX_BYTES, BadOverride, check_override
+    from portbook.app.schema_override_from_settings import overridden_schemas  # late: seldom replaced
 
-    origin = without_secrets(uri)
-    try:
-        data = fetch(uri, limit=MAX_BYTES, timeout_s=FETCH_S)
-        override = check_override(data, revision, settings.schema_override_sha256, origin=origin)
-    except CannotFetch as error:
-        reason = str(error)
-    except BadOverride as error:
-        reason = f"{origin}: {error}"
-    else:
-        return SchemaStore(override), []
-    place = settings.opening("schema_override_uri")
-    return embedded, [f"{place}the schema override is ignored and the embedded schemas are used: {reason}"]
+    return overridden_schemas(settings, settings.schema_override_uri, embedded)
 
 
 def _executor(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from portbook.audit.keyed_digests import AuditKey, BadAuditKey
 from portbook.provenance.signing import BadKey, SigningKey
 
-__all__ = ["load_audit_key", "load_signing_key"]
+__all__ = ["load_audit_key", "load_signing_key", "make_signing_key"]
 
 
 def load_audit_key(path: Path) -> AuditKey:
@@ -32,3 +33,16 @@ def load_signing_key(path: Path) -> SigningKey:
         raise BadKey(f"{path}: not a PEM file") from None
     except BadKey as error:
         raise BadKey(f"{path}: {error}") from None
+
+
+def make_signing_key(path: Path) -> SigningKey:
+    """Write a new key to a file that only its owner can read, and its public half beside it, as `PATH.pub`.
+
+    Raises `OSError` where a file cannot be written, or the key's is there already.
+    """
+    key = SigningKey.generate()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(key.to_pem())
+    Path(f"{path}.pub").write_text(key.public.to_pem(), "ascii")
+    return key

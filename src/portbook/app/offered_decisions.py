@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from portbook.access.callers import ANONYMOUS
 from portbook.app.rules_from_settings import policy_of
-from portbook.pins.pin_lock import PinLock
+from portbook.pins.approved_definitions_in_lock import PinLock
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.policy import Action, PolicyInput, decide
 from portbook.settings import Settings

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from portbook.canonical import fingerprint
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.pins.approved_definitions_in_lock import PinLock, approve_definitions
 from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
-from portbook.pins.pin_lock import PinLock, approve_definitions
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.pins.standing import PinVerdict, PinVerdicts, judge
 from portbook.stores.upstream_status_and_offers import ObservationStore

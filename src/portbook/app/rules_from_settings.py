@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rate_limit import RateLimit, Rates
 from portbook.app.operator_key import OPERATOR_KEY
-from portbook.app.start_warnings import refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
 from portbook.redaction import BadRedaction, Redactor
@@ -110,12 +109,34 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
     except BadPolicy as error:
         mistakes = [settings.complain(each.path, str(each)) for each in (error, *error.others)]
         raise BadSettings(*(str(each) for each in mistakes)) from None
-    refuse_vain_conditions(settings, policy, specs)
+    _refuse_impossible_conditions(settings, policy, specs)
     return policy
 
 
+def _refuse_impossible_conditions(settings: Settings, policy: Policy, specs: Sequence[ToolSpec]) -> None:
+    """Check that no rule waits for an argument that the tools it names cannot be given.
+
+    Raises `BadSettings` for the first one, with file and line.
+    """
+    for number, rule in enumerate(policy.rules):
+        if not rule.where:
+            continue
+        from portbook.policy.rules_without_effect import impossible_condition  # late: few rules have any
+
+        if (found := impossible_condition(rule, specs)) is not None:
+            pointer, sentence = found
+            raise settings.complain(("policy", "rules", number, "where", pointer), sentence)
+
+
 def _listed_by_default(operations: Iterable[HttpOperation]) -> Iterator[str]:
-    return (operation.base_url for operation in operations if operation.is_listed_by_default)
+    """Yield the base URLs that may be called without an allowlist: the operator's own, wherever they lie."""
+    for operation in operations:
+        if operation.is_proposed:
+            from portbook.apis.openapi.servers import is_callable_by_default  # late: only for documents
+
+            if not is_callable_by_default(operation):
+                continue
+        yield operation.base_url
 
 
 def _urls_of_servers(settings: Settings) -> Iterator[str]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from portbook.app.operator_key import operator_key_doubts
 from portbook.globs import is_pattern, matches
-from portbook.policy import Policy, Rule
-from portbook.policy.argument_defaults import Reach, declared_names, reach
+from portbook.policy import Policy
 from portbook.settings import Settings
 from portbook.stores.store_errors import StoreError
-from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import ToolSpec
 
@@ -26,7 +24,6 @@ __all__ = [
     "file_doubts",
     "policy_doubts",
     "problem_of_store",
-    "refuse_vain_conditions",
     "unknown_servers",
 ]
 
@@ -57,29 +54,7 @@ def problem_of_store(store: StorePort) -> str | None:
     return None
 
 
-# What a policy says in vain: conditions, patterns and destinations that fit nothing that is served.
-#
-# Certain mistakes stop the start: a rule that names its tools in full, and checks an argument that none of
-# them takes. The rest are warnings, because one policy may govern several servers, and a tool may come later.
-
-_Path: TypeAlias = tuple[str | int, ...]
-_WHAT_IS_SERVED = "`portbook tools` lists what is served"
-
-
-def refuse_vain_conditions(settings: Settings, policy: Policy, specs: Sequence[ToolSpec]) -> None:
-    """Check that no rule waits for an argument that the tools it names cannot be given.
-
-    Raises `BadSettings` for the first one, with file and line.
-    """
-    for number, rule in enumerate(policy.rules):
-        is_certain = all(not is_pattern(name) and _fitting((name,), rule, specs) for name in rule.tools)
-        vain = _vain_condition(rule, specs)
-        if vain is not None and is_certain and vain[1] is Reach.CLOSED:
-            hint = _hint(vain[0], rule, specs)
-            raise settings.complain(
-                ("policy", "rules", number, "where", vain[0]),
-                f"can never be met: no tool of rule {rule.name!r} takes this argument; {hint}",
-            )
+# What a policy says in vain: rules, keys and destinations that fit nothing that is served.
 
 
 def policy_doubts(
@@ -89,51 +64,25 @@ def policy_doubts(
 
     `unknown` are the MCP servers that may have further tools.
     """
-    rules = (
-        f"{settings.position_of('policy', 'rules', number, *path)}: rule {rule.name!r} {sentence}"
-        for number, rule in enumerate(policy.rules)
-        if not any(_may_be_of(pattern, unknown) for pattern in rule.tools)
-        for path, sentence in _doubts_of_rule(
-            rule, specs, names_tools="tools" in settings.policy_rules[number]
-        )
-    )
-    return [*rules, *_doubts_of_keys(settings, specs, unknown), *_doubts_of_gateways(settings, policy, specs)]
+    return [
+        *_doubts_of_rules(settings, policy, specs, unknown),
+        *_doubts_of_keys(settings, specs, unknown),
+        *_doubts_of_gateways(settings, policy, specs),
+    ]
 
 
-def _doubts_of_rule(
-    rule: Rule, specs: Sequence[ToolSpec], *, names_tools: bool
-) -> Iterator[tuple[_Path, str]]:
-    """Yield the key of a rule, and what is in vain there."""
-    known = sorted({spec.name for spec in specs if matches(rule.kinds, spec.policy_kind)})
-    dead = [pattern for pattern in rule.tools if not any(matches((pattern,), name) for name in known)]
-    if len(dead) == len(rule.tools):
-        yield (), f"matches nothing that is served; {did_you_mean(dead[0], known, _WHAT_IS_SERVED)}"
-        return
-    for pattern in dead:
-        hint = did_you_mean(pattern, known, _WHAT_IS_SERVED)
-        yield ("tools",), f"names {pattern!r}, which matches nothing that is served; {hint}"
-    if rule.selects_tags:
-        tags = sorted({tag for spec in specs for tag in spec.tags})
-        for pattern in (each for each in rule.tags if not any(matches((each,), tag) for tag in tags)):
-            hint = did_you_mean(pattern, tags, "`portbook tools --tree` shows the tags")
-            yield ("tags",), f"names the tag {pattern!r}, which nothing that is served has; {hint}"
-    # A rule for every tool may name an effect that no tool has yet; one that names its tools speaks of these.
-    if names_tools and not rule.selects_tags and not _about(rule, specs):
-        effects = " or ".join(rule.effects)
-        yield ("effects",), f"matches nothing that is served: no tool that it names has the effect {effects}"
-    for each in rule.where:
-        from portbook.policy.rules_without_effect import is_contradictory  # late: few rules have conditions
+def _doubts_of_rules(
+    settings: Settings, policy: Policy, specs: Sequence[ToolSpec], unknown: Collection[str]
+) -> Iterator[str]:
+    for number, rule in enumerate(policy.rules):
+        from portbook.policy.rules_without_effect import doubts_of_rule  # late: many settings have no rules
 
-        if is_contradictory(each.schema):
-            yield (
-                ("where", each.pointer),
-                f"sets conditions for {each.pointer!r} that contradict each other; no value meets them",
-            )
-    vain = _vain_condition(rule, specs)
-    if vain is not None:
-        pointer, _ = vain
-        hint = _hint(pointer, rule, specs)
-        yield ("where", pointer), f"checks {pointer!r}, which no tool that it matches declares; {hint}"
+        if any(_may_be_of(pattern, unknown) for pattern in rule.tools):
+            continue
+        names_tools = "tools" in settings.policy_rules[number]
+        for path, sentence in doubts_of_rule(rule, specs, names_tools=names_tools):
+            place = settings.position_of("policy", "rules", number, *path)
+            yield f"{place}: rule {rule.name!r} {sentence}"
 
 
 def _doubts_of_keys(settings: Settings, specs: Sequence[ToolSpec], unknown: Collection[str]) -> Iterator[str]:
@@ -143,10 +92,9 @@ def _doubts_of_keys(settings: Settings, specs: Sequence[ToolSpec], unknown: Coll
             is_known = pattern == "*" or any(matches((pattern,), name) for name in known)
             if not is_known and not _may_be_of(pattern, unknown):
                 place = settings.position_of("keys", "allow", number, "tools")
-                yield (
-                    f"{place}: key {key.name!r} names {pattern!r}, "
-                    f"which matches nothing that is served; {did_you_mean(pattern, known, _WHAT_IS_SERVED)}"
-                )
+                from portbook.policy.rules_without_effect import matches_nothing  # late: only for a mistake
+
+                yield f"{place}: key {key.name!r} names {pattern!r}, which {matches_nothing(pattern, known)}"
 
 
 def _may_be_of(pattern: str, servers: Collection[str]) -> bool:
@@ -205,41 +153,6 @@ def _doubts_of_hosts(
                 f"{allowed}: policy.allowed_domains excludes {host}, which the "
                 f"document of {gateway} at {declared} names; calls of its {count} tools are denied; add it"
             )
-
-
-# -- conditions
-
-
-def _vain_condition(rule: Rule, specs: Sequence[ToolSpec]) -> tuple[str, Reach] | None:
-    """Return the pointer of a condition that no tool of `rule` declares, and how far one could be given it.
-
-    None where a tool declares every place that the rule checks, or where the rule matches no tool.
-    """
-    about = _about(rule, specs)
-    if not about or not rule.where:
-        return None
-    reached = [[reach(spec.input_schema, each.segments) for each in rule.where] for spec in about]
-    best = max(min(row) for row in reached)
-    if best is Reach.DECLARED:
-        return None
-    at = next(
-        (at for at in range(len(rule.where)) if max(row[at] for row in reached) <= best),
-        0,  # each place is declared by some tool, and all of them by none
-    )
-    return rule.where[at].pointer, best
-
-
-def _about(rule: Rule, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
-    return [spec for spec in specs if rule.is_about(spec.policy_kind, spec.name, spec.effect, spec.tags)]
-
-
-def _fitting(patterns: tuple[str, ...], rule: Rule, specs: Iterable[ToolSpec]) -> bool:
-    return any(matches(patterns, spec.name) and matches(rule.kinds, spec.policy_kind) for spec in specs)
-
-
-def _hint(pointer: str, rule: Rule, specs: Iterable[ToolSpec]) -> str:
-    names = sorted({f"/{name}" for spec in _about(rule, specs) for name in declared_names(spec.input_schema)})
-    return did_you_mean(pointer, names, "`portbook tools --json` shows the arguments of each tool")
 
 
 def doubts_of(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from portbook.assets.library_folders import find_folders, listed_folder
+from portbook.assets.library_folder_paths import find_folders, listed_folder
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog

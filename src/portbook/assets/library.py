@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from portbook.assets.json_files import objects_in
-from portbook.assets.library_folders import listed_folder, spelled_folder
+from portbook.assets.library_folder_paths import listed_folder, spelled_folder
 from portbook.assets.schema_files import LeftOut, SchemaFolder
 from portbook.assets.schema_names_and_versions import ALIASES, component_of, schema_name, version_of
 from portbook.assets.schema_of_asset import named_schema

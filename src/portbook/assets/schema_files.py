@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from portbook.assets.bundled_schemas import Bundler, SchemaBundle
 from portbook.assets.json_files import CannotRead, json_files, objects_in, parsed_object, read_below
-from portbook.assets.library_folders import listed_folder
+from portbook.assets.library_folder_paths import listed_folder
 from portbook.assets.schema_names_and_versions import schema_name
 from portbook.escaping import escaped
 from portbook.model import JSONObject

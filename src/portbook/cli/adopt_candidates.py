@@ -21,14 +21,15 @@ from portbook.adopt.adoption_plan import ClientFile, read_client_file
 from portbook.adopt.client_document import NotReadable
 from portbook.adopt.file_change import FileChange, read_if_there, write_file
 from portbook.adopt.found_server import FoundServer, ServerPlace, is_ours
+from portbook.adopt.left_in_place import why_file_is_left, why_not_asked
 from portbook.app.asked_servers import ask_servers, declared_servers
 from portbook.cli.adopt_difference import masked
 from portbook.cli.adopt_report import ServerRow, found_line
 from portbook.cli.options import settings_from
 from portbook.escaping import escaped_lines
 from portbook.exports.client_table import CLIENTS, KnownClient, client_files
+from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.on_change import OnChange
-from portbook.pins.pin_lock import PinLock, approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts, judge, without_attacks
 from portbook.settings import CONFIG_NAME, BadSettings, Settings
@@ -46,7 +47,6 @@ _READABLE: Final = 0o644
 _VARIABLE: Final = late_pattern(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
 _LEAST_PASSWORD: Final = 4
 _PATHS: Final = ("/", "./", "~/")
-_LOGIN: Final = late_pattern(r"status 40[13]\b")
 
 
 class AdoptOffers:
@@ -124,7 +124,7 @@ class AdoptOffers:
             self.answers[alias] = (
                 pinned_part(declared[alias], answer)
                 if isinstance(answer, Offer)
-                else masked(_why_not(answer), self._untold(alias))
+                else masked(why_not_asked(answer), self._untold(alias))
             )
 
     def _untold(self, alias: str) -> set[str]:
@@ -164,12 +164,6 @@ class AdoptOffers:
         before = None if self._settings is None else self._settings.decode()
         text = settings_text(before, servers, self._known, str(self._folder / "runs"))
         yield FileChange(self._folder / CONFIG_NAME, self._settings, text.encode(), _READABLE)
-
-
-def _why_not(problem: str) -> str:
-    if _LOGIN.search(problem):
-        return "its login belongs to the client"
-    return f"it could not be asked: {problem}"
 
 
 _NO_HOME: Final = "there is no home folder; set HOME, or name files with --file and the folder with --into"
@@ -344,8 +338,4 @@ def _client_of(file: Path, chosen: list[KnownClient]) -> KnownClient:
 def _why_left(file: ClientFile, server: FoundServer, names: tuple[str, ...]) -> str | None:
     if names and server.name not in names:
         return "it was not chosen"
-    if file.is_read_only:
-        return "its file is read-only"
-    if not file.is_replaceable:
-        return "its folder cannot be written"
-    return server.left
+    return why_file_is_left(is_read_only=file.is_read_only, is_replaceable=file.is_replaceable) or server.left

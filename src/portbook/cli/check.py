@@ -23,7 +23,7 @@ from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
-    from portbook.pins.pin_lock import PinLock
+    from portbook.pins.approved_definitions_in_lock import PinLock
     from portbook.upstreams.mcp_table import DeclaredUpstream
 
 __all__ = ["command"]
@@ -155,7 +155,7 @@ def _server_doubts(
 
     Raises `BadLock` where the lock cannot be used.
     """
-    from portbook.pins.pin_lock import PinLock  # late: few settings have servers
+    from portbook.pins.approved_definitions_in_lock import PinLock  # late: few settings have servers
 
     lock = PinLock.read(settings.folder)
     return [doubt for server in servers for doubt in _doubts_of(settings, server, lock, environ)]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
 from urllib.parse import unquote, urlsplit
@@ -19,7 +17,7 @@ from portbook.assets.compat.counterexample import EVERY_BREAK
 from portbook.assets.compat.verdict import Comparison, Compatibility, SchemaBreak, compare, compare_folders
 from portbook.assets.json_files import STDIN, CannotRead, read_named
 from portbook.assets.json_patch import diff
-from portbook.assets.library_folders import find_folders
+from portbook.assets.library_folder_paths import find_folders
 from portbook.assets.misspelt_keywords import misspelt_keywords
 from portbook.assets.named_schema_file import UnusableFile, lines_of, read_document, read_schema
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
@@ -34,14 +32,14 @@ from portbook.cli.validate_and_diff_formats import (
     REMOVED,
     UNDECIDED,
     UNUSABLE,
+    lines_of_value,
     shown,
-    width_of,
+    side_by_side,
 )
 from portbook.escaping import escaped_json
-from portbook.model import JSON, JSONObject
 from portbook.wire.source_positions import Span, locate
 
-__all__ = ["CHANGE_FORMATS", "ChangedSchema", "command", "lines_of_value", "written_changes"]
+__all__ = ["CHANGE_FORMATS", "ChangedSchema", "command", "written_changes"]
 
 # How schemas changed, as text, JSON, GitHub's workflow commands and SARIF.
 #
@@ -60,9 +58,6 @@ _MEANING: Final = {
 }
 
 _UNPROVED: Final = "not proved to allow everything that was valid"
-
-# Lines of a value that are shown; a whole document would hide what matters.
-_MAX_LINES: Final = 12
 
 # Bytes of an instance in a message of one line.
 _MAX_INSTANCE: Final = 500
@@ -123,12 +118,6 @@ def written_changes(changes: list[ChangedSchema], form: str) -> str:
     told = [_told(change) for change in changes]
     is_folder = any(change.name for change in changes)
     return escaped_json(json_bytes({"schemas": told} if is_folder else told[0]).decode()) + "\n"
-
-
-def lines_of_value(value: Any) -> list[str]:
-    """Return a value as indented JSON, cut where it is long."""
-    lines = escaped_json(json.dumps(value, indent=2, ensure_ascii=False)).split("\n")
-    return lines if len(lines) <= _MAX_LINES else [*lines[: _MAX_LINES - 1], f"… {len(lines)} lines"]
 
 
 def _order(located: _Located) -> tuple[str, int, int, str]:
@@ -309,7 +298,9 @@ def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> Ex
     if is_plain:
         click.echo(_json_text(patch), out)
     else:
-        _show(before, patch, out)
+        room = max((shutil.get_terminal_size().columns - 3) // 2, 20)
+        for line in side_by_side(before, patch, room):
+            click.echo(line, out)
     return ExitCode.FAILURE if patch else ExitCode.SUCCESS
 
 
@@ -351,35 +342,3 @@ def _unusable(report: Report, form: str, out: TextIO) -> click.exceptions.Exit:
 
 def _json_text(value: Any) -> str:
     return escaped_json(json_bytes(value).decode())
-
-
-# -- side by side
-
-
-def _show(before: JSON, patch: list[JSONObject], out: TextIO) -> None:
-    room = max((shutil.get_terminal_size().columns - 3) // 2, 20)
-    for operation in patch:
-        path = str(operation["path"])
-        click.echo(click.style(shown(path) or "(root)", bold=True), out)
-        left = [] if operation["op"] == "add" else lines_of_value(_value(before, path))
-        right = [] if operation["op"] == "remove" else lines_of_value(operation["value"])
-        for ours, theirs in zip_longest(left, right, fillvalue=""):
-            old = click.style(_cell(ours, room), fg="red")
-            click.echo(f"{old} │ {click.style(_cell(theirs, room).rstrip(), fg='green')}", out)
-
-
-def _cell(text: str, room: int) -> str:
-    """Return `text` in exactly `room` columns, cut where it is longer."""
-    width = width_of(text)
-    if width <= room:
-        return text + " " * (room - width)
-    kept = text[: room - 1]
-    while width_of(kept) > room - 1:
-        kept = kept[:-1]
-    return kept + "…" + " " * (room - 1 - width_of(kept))
-
-
-def _value(document: Any, path: str) -> Any:
-    for part in path.split("/")[1:]:
-        document = document[part.replace("~1", "/").replace("~0", "~")]
-    return document

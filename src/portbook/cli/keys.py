@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import TextIO
 
 import click
 
-from portbook.app.key_files import load_signing_key
+from portbook.app.key_files import load_signing_key, make_signing_key
 from portbook.app.store_from_settings import store_of
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
-from portbook.provenance.signing import BadKey, SigningKey
+from portbook.provenance.signing import BadKey
 from portbook.stores.caller_keys import BadKeyRequest, KeptKey, Keys
 from portbook.stores.store_errors import StoreError
 
@@ -120,7 +119,7 @@ def signing(path: Path, *, is_json: bool) -> None:
     out = claim_stdout()
     is_new = not path.exists()
     try:
-        key = _make_signing_key(path) if is_new else load_signing_key(path)
+        key = make_signing_key(path) if is_new else load_signing_key(path)
     except (OSError, BadKey) as error:
         raise stop_with(error) from None
     if is_new:
@@ -130,12 +129,3 @@ def signing(path: Path, *, is_json: bool) -> None:
         print_json({"key_id": key.key_id, "public_key": public}, out)
     else:
         click.echo(f"{key.key_id}\n{public}", out, nl=False)
-
-
-def _make_signing_key(path: Path) -> SigningKey:
-    key = SigningKey.generate()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(key.to_pem())
-    Path(f"{path}.pub").write_text(key.public.to_pem(), "ascii")
-    return key

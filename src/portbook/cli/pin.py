@@ -16,7 +16,7 @@ from portbook.cli.options import START_ERRORS, config_option, json_option
 from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with, verdict_or_none
 from portbook.cli.pin_and_review_report import approved_words, differing, report_data, report_words
 from portbook.cli.pinned_servers import PinnedServers, open_servers
-from portbook.pins.pin_lock import approve
+from portbook.pins.approved_definitions_in_lock import approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict
 from portbook.stores.lock_file import LOCK_NAME

@@ -15,7 +15,7 @@ from portbook.app.store_from_settings import store_of
 from portbook.cli.options import settings_from
 from portbook.cli.output_and_errors import fail, say
 from portbook.clock import SystemClock
-from portbook.pins.pin_lock import PinLock
+from portbook.pins.approved_definitions_in_lock import PinLock
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.settings import Settings
 from portbook.stores.store_port import StorePort

@@ -25,15 +25,15 @@ from typing import Final, NamedTuple
 
 from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.output_and_errors import say
-from portbook.cli.reload_trial import SlowReload, load_failure
-from portbook.cli.reload_watched_files import (
+from portbook.cli.list_of_watched_files import (
     POLL_S,
     Stamps,
     after_failure,
     stamps_of,
     without_changes_since,
 )
+from portbook.cli.output_and_errors import say
+from portbook.cli.reload_trial import SlowReload, load_failure
 from portbook.cli.stop_signals import ReplacedDoor, leave
 from portbook.model import Kind
 

@@ -19,10 +19,7 @@ from typing import Any, Final, NoReturn
 
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.cli.options import START_ERRORS
-from portbook.cli.output_and_errors import problems_of, say
-from portbook.cli.reload_trial import SlowReload, try_to_load
-from portbook.cli.reload_watched_files import (
+from portbook.cli.list_of_watched_files import (
     POLL_S,
     Stamps,
     after_failure,
@@ -31,6 +28,9 @@ from portbook.cli.reload_watched_files import (
     watched_files,
     without_changes_since,
 )
+from portbook.cli.options import START_ERRORS
+from portbook.cli.output_and_errors import problems_of, say
+from portbook.cli.reload_trial import SlowReload, try_to_load
 from portbook.cli.served_lists import changed_lists, served_lists
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.settings import Settings

@@ -28,9 +28,9 @@ from portbook.cli.validate_and_diff_formats import width_of
 from portbook.clock import SystemClock
 from portbook.escaping import escaped, escaped_json
 from portbook.model import JSON, JSONObject
+from portbook.pins.approved_definitions_in_lock import approve_definitions
 from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
-from portbook.pins.pin_lock import approve_definitions
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict
 from portbook.stores.store_errors import StoreError

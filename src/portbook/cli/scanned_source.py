@@ -14,7 +14,7 @@ from portbook.assets.json_files import CannotRead, read_named
 from portbook.cli.options import settings_from
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
-from portbook.pins.pin_lock import PinLock
+from portbook.pins.approved_definitions_in_lock import PinLock
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.scan.definition_scan import scan_definition
 from portbook.scan.finding import ScanFinding

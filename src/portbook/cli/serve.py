@@ -375,12 +375,12 @@ def _is_trial() -> bool:
 
 def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, servers: list[HttpServer]) -> None:
     if inherited is not None:
+        from portbook.cli.list_of_watched_files import watched_files
         from portbook.cli.reload_over_http import (
             Ready,
             leave_when_superseded,  # late, here and below: seldom needed
             tell_ready,
         )
-        from portbook.cli.reload_watched_files import watched_files
         from portbook.cli.served_lists import served_lists
 
         leave_when_superseded(app, servers)

@@ -17,7 +17,7 @@ import click
 
 from portbook.assets.json_files import STDIN, walk
 from portbook.assets.library import Library, LibrarySchema, load_library
-from portbook.assets.library_folders import find_folders
+from portbook.assets.library_folder_paths import find_folders
 from portbook.assets.misspelt_keywords import misspelt_keywords
 from portbook.assets.named_schema_file import UnusableFile, lines_of, read_schema
 from portbook.assets.schema_files import SchemaFiles

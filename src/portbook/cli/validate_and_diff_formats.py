@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,6 +16,7 @@ import click
 from portbook.assets.validate_file import FileProblem, Report
 from portbook.canonical import json_bytes
 from portbook.escaping import escaped, escaped_json
+from portbook.model import JSON, JSONObject
 from portbook.version import __version__
 from portbook.wire.source_positions import Span
 
@@ -25,15 +28,20 @@ __all__ = [
     "UNUSABLE",
     "github_line",
     "json_line",
+    "lines_of_value",
     "sarif_document",
     "sarif_location",
     "shown",
+    "side_by_side",
     "summary",
     "width_of",
 ]
 
 # Names of files and members are cut here on a terminal; the formats for programs have them whole.
 _MAX_SHOWN: Final = 1_024
+
+# Lines of a value that are shown; a whole document would hide what matters.
+_MAX_LINES: Final = 12
 
 # The rules of changed schemas: one for each keyword that breaks, and these.
 BREAK: Final = "break/"
@@ -228,3 +236,41 @@ def summary(reports: Iterable[Report]) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+# -- both sides of a change, side by side
+
+
+def lines_of_value(value: Any) -> list[str]:
+    """Return a value as indented JSON, cut where it is long."""
+    lines = escaped_json(json.dumps(value, indent=2, ensure_ascii=False)).split("\n")
+    return lines if len(lines) <= _MAX_LINES else [*lines[: _MAX_LINES - 1], f"… {len(lines)} lines"]
+
+
+def side_by_side(before: JSON, patch: list[JSONObject], room: int) -> Iterator[str]:
+    """Yield the lines that show both sides of each change of `before`, each side in `room` columns."""
+    for operation in patch:
+        path = str(operation["path"])
+        yield click.style(shown(path) or "(root)", bold=True)
+        left = [] if operation["op"] == "add" else lines_of_value(_value(before, path))
+        right = [] if operation["op"] == "remove" else lines_of_value(operation["value"])
+        for ours, theirs in zip_longest(left, right, fillvalue=""):
+            old = click.style(_cell(ours, room), fg="red")
+            yield f"{old} │ {click.style(_cell(theirs, room).rstrip(), fg='green')}"
+
+
+def _cell(text: str, room: int) -> str:
+    """Return `text` in exactly `room` columns, cut where it is longer."""
+    width = width_of(text)
+    if width <= room:
+        return text + " " * (room - width)
+    kept = text[: room - 1]
+    while width_of(kept) > room - 1:
+        kept = kept[:-1]
+    return kept + "…" + " " * (room - 1 - width_of(kept))
+
+
+def _value(document: Any, path: str) -> Any:
+    for part in path.split("/")[1:]:
+        document = document[part.replace("~1", "/").replace("~0", "~")]
+    return document

@@ -128,7 +128,7 @@ class CallEnvelopes:
 
 def _subject(wish: EnvelopeRequest, known: KnownRun) -> Subject:
     """Return what is known about a run, in the form of provenance."""
-    from portbook.provenance.artifacts import referred_artifact
+    from portbook.provenance.inputs_and_outputs import referred_artifact
     from portbook.provenance.subject import Subject
 
     definition, input_schema, output_schema = known.tool.digests

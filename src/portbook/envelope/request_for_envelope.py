@@ -50,7 +50,7 @@ def read_request(
 
     Raises `Refused` with the findings where it does not match the schema, or its params are not arguments.
     """
-    from portbook.provenance.artifacts import referred_artifact  # late: only for such requests
+    from portbook.provenance.inputs_and_outputs import referred_artifact  # late: only for such requests
 
     if not schema.allows(value):
         found = (finding._replace(pointer=at + finding.pointer) for finding in schema.findings(value))

@@ -7,7 +7,7 @@ matches, `where_condition` when its `where` does; `reader` makes a policy of wha
 from __future__ import annotations
 
 from portbook.policy.decision_and_remedy import Decision, Policy, PolicyInput, ToolPolicy, decide
-from portbook.policy.limits import Limits
+from portbook.policy.declared_limits import Limits
 from portbook.policy.reader import BadPolicy, read_policy
 from portbook.policy.rule import Action, Rule
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from portbook.canonical import fingerprint, json_bytes
 from portbook.errors import Reason
 from portbook.model import JSONObject
-from portbook.policy.limits import Limits, needs_approval_by_default
+from portbook.policy.declared_limits import Limits, needs_approval_by_default
 from portbook.policy.rule import Action, Rule
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.spec import Effect, ToolSpec

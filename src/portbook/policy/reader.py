@@ -9,7 +9,7 @@ from portbook.canonical import NotJSON, fingerprint
 from portbook.globs import problem_of
 from portbook.model import JSONObject
 from portbook.policy.decision_and_remedy import Policy
-from portbook.policy.limits import LIMIT_NAMES, Limits
+from portbook.policy.declared_limits import LIMIT_NAMES, Limits
 from portbook.policy.rule import Action, Rule
 from portbook.policy.where_condition import KEYWORDS, Condition, UntoldTypes, spoken_types, unknown_keyword
 from portbook.schema.cache import validator_for

@@ -1,22 +1,27 @@
-"""Rules that can never take effect: a different one always wins, or no value meets a condition. Pure: no I/O.
+"""Rules that can never take effect. Pure: no I/O.
 
-A yes is certain. A no is not: schemas can contradict themselves in ways that are not looked for.
+A different rule always wins, no tool that is served fits, or no value meets a condition. A yes is certain. A
+no is not: schemas can contradict themselves in ways that are not looked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, cast
 
 from portbook.canonical import canonical_bytes
-from portbook.globs import covers
+from portbook.globs import covers, is_pattern, matches
 from portbook.model import JSON, JSONObject
+from portbook.policy.argument_defaults import Reach, declared_names, reach
 from portbook.policy.rule import Action, Rule
 from portbook.policy.where_condition import UntoldTypes, spoken_types
 from portbook.schema.engine import BadSchema, compile_schema
+from portbook.text.did_you_mean import did_you_mean
 from portbook.text.named_tuple import NamedTuple
+from portbook.tools.spec import ToolSpec
 
-__all__ = ["hidden_by", "is_contradictory"]
+__all__ = ["doubts_of_rule", "hidden_by", "impossible_condition", "is_contradictory", "matches_nothing"]
 
 _ORDER: Final = list(Action)
 
@@ -46,6 +51,99 @@ def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
 
 def _conditions(rule: Rule) -> bytes:
     return canonical_bytes(rule.as_data()["where"])
+
+
+# Patterns and conditions that fit nothing that is served.
+#
+# Certain mistakes stop the start: a rule that names its tools in full, and checks an argument that none of
+# them takes. The rest are warnings, because one policy may govern several servers, and a tool may come later.
+
+
+def matches_nothing(pattern: str, known: Sequence[str]) -> str:
+    """Return what is told of a pattern that matches none of the `known` names."""
+    hint = did_you_mean(pattern, known, "`portbook tools` lists what is served")
+    return f"matches nothing that is served; {hint}"
+
+
+def impossible_condition(rule: Rule, specs: Sequence[ToolSpec]) -> tuple[str, str] | None:
+    """Return the place of a condition that no tool of the rule can meet, and why; None where there is none.
+
+    Only of a rule that names its tools in full, all of which are served.
+    """
+    is_certain = all(not is_pattern(name) and _fitting((name,), rule, specs) for name in rule.tools)
+    vain = _vain_condition(rule, specs)
+    if vain is None or not is_certain or vain[1] is not Reach.CLOSED:
+        return None
+    hint = _hint(vain[0], rule, specs)
+    return vain[0], f"can never be met: no tool of rule {rule.name!r} takes this argument; {hint}"
+
+
+def doubts_of_rule(
+    rule: Rule, specs: Sequence[ToolSpec], *, names_tools: bool
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the place in a rule, and what is in vain there: it fits nothing that is served.
+
+    `names_tools` says whether the operator wrote which tools the rule is about.
+    """
+    known = sorted({spec.name for spec in specs if matches(rule.kinds, spec.policy_kind)})
+    dead = [pattern for pattern in rule.tools if not any(matches((pattern,), name) for name in known)]
+    if len(dead) == len(rule.tools):
+        yield (), matches_nothing(dead[0], known)
+        return
+    for pattern in dead:
+        yield ("tools",), f"names {pattern!r}, which {matches_nothing(pattern, known)}"
+    if rule.selects_tags:
+        tags = sorted({tag for spec in specs for tag in spec.tags})
+        for pattern in (each for each in rule.tags if not any(matches((each,), tag) for tag in tags)):
+            hint = did_you_mean(pattern, tags, "`portbook tools --tree` shows the tags")
+            yield ("tags",), f"names the tag {pattern!r}, which nothing that is served has; {hint}"
+    # A rule for every tool may name an effect that no tool has yet; one that names its tools speaks of these.
+    if names_tools and not rule.selects_tags and not _about(rule, specs):
+        effects = " or ".join(rule.effects)
+        yield ("effects",), f"matches nothing that is served: no tool that it names has the effect {effects}"
+    for each in rule.where:
+        if is_contradictory(each.schema):
+            yield (
+                ("where", each.pointer),
+                f"sets conditions for {each.pointer!r} that contradict each other; no value meets them",
+            )
+    vain = _vain_condition(rule, specs)
+    if vain is not None:
+        pointer, _ = vain
+        hint = _hint(pointer, rule, specs)
+        yield ("where", pointer), f"checks {pointer!r}, which no tool that it matches declares; {hint}"
+
+
+def _vain_condition(rule: Rule, specs: Sequence[ToolSpec]) -> tuple[str, Reach] | None:
+    """Return the pointer of a condition that no tool of `rule` declares, and how far one could be given it.
+
+    None where a tool declares every place that the rule checks, or where the rule matches no tool.
+    """
+    about = _about(rule, specs)
+    if not about or not rule.where:
+        return None
+    reached = [[reach(spec.input_schema, each.segments) for each in rule.where] for spec in about]
+    best = max(min(row) for row in reached)
+    if best is Reach.DECLARED:
+        return None
+    at = next(
+        (at for at in range(len(rule.where)) if max(row[at] for row in reached) <= best),
+        0,  # each place is declared by some tool, and all of them by none
+    )
+    return rule.where[at].pointer, best
+
+
+def _about(rule: Rule, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+    return [spec for spec in specs if rule.is_about(spec.policy_kind, spec.name, spec.effect, spec.tags)]
+
+
+def _fitting(patterns: tuple[str, ...], rule: Rule, specs: Iterable[ToolSpec]) -> bool:
+    return any(matches(patterns, spec.name) and matches(rule.kinds, spec.policy_kind) for spec in specs)
+
+
+def _hint(pointer: str, rule: Rule, specs: Iterable[ToolSpec]) -> str:
+    names = sorted({f"/{name}" for spec in _about(rule, specs) for name in declared_names(spec.input_schema)})
+    return did_you_mean(pointer, names, "`portbook tools --json` shows the arguments of each tool")
 
 
 # Conditions that no value can meet.

@@ -7,9 +7,9 @@ for example of text, are computed from the bytes. Pure: no I/O.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from portbook.canonical import jcs_bytes
 from portbook.model import JSON, JSONObject
@@ -17,6 +17,8 @@ from portbook.provenance.require_length import require_length
 
 __all__ = [
     "ARTIFACT",
+    "BYTES_TYPE",
+    "CLAIMED",
     "JSON_TYPE",
     "SCHEMA_TYPE",
     "TEXT_TYPE",
@@ -26,8 +28,6 @@ __all__ = [
     "digest_of",
     "digested_bytes",
     "is_json",
-    "referred_artifact",
-    "renamed_where_taken",
 ]
 
 ARTIFACT: Final = "artifact.v0.1"
@@ -35,9 +35,10 @@ ARTIFACT: Final = "artifact.v0.1"
 JSON_TYPE: Final = "application/json"
 SCHEMA_TYPE: Final = "application/schema+json"
 TEXT_TYPE: Final = "text/plain"
-_BYTES_TYPE: Final = "application/octet-stream"
+BYTES_TYPE: Final = "application/octet-stream"
 
-_CLAIMED: Final = "claimed"
+# The label of a digest that a third party claims, not computed here.
+CLAIMED: Final = "claimed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Artifact:
     @property
     def is_claimed(self) -> bool:
         """Return whether its digest is the claim of a third party, not computed here."""
-        return self.labels.get("digest") == _CLAIMED
+        return self.labels.get("digest") == CLAIMED
 
     def to_json(self) -> JSONObject:
         """Return the form of the artifact schema."""
@@ -107,36 +108,13 @@ def artifact_of(
     """
     if media_type is None:
         media_type = (
-            TEXT_TYPE
-            if isinstance(content, str)
-            else _BYTES_TYPE
-            if isinstance(content, bytes)
-            else JSON_TYPE
+            TEXT_TYPE if isinstance(content, str) else BYTES_TYPE if isinstance(content, bytes) else JSON_TYPE
         )
     size, digest = None, None
     if is_digested:
         digested = digested_bytes(content, media_type)
         size, digest = len(digested), Digest("sha256", hashlib.sha256(digested).hexdigest())
     return Artifact(artifact_id, media_type, locator, size, digest, labels or {})
-
-
-def referred_artifact(reference: JSONObject, at: int) -> Artifact:
-    """Return the artifact that a valid reference names; `at` is its index in the list.
-
-    Nothing is fetched: the digest of a reference is labelled as claimed.
-    """
-    digest = cast("dict[str, str] | None", reference.get("digest"))
-    labels = dict(cast("dict[str, str]", reference.get("labels", {})))
-    labels.pop("digest", None)  # only set here
-    if digest is not None:
-        labels["digest"] = _CLAIMED
-    return Artifact(
-        cast("str", reference.get("artifact_id", f"artifact.{at}")),
-        cast("str", reference.get("media_type", _BYTES_TYPE)),
-        cast("str | None", reference.get("locator")),
-        digest=None if digest is None else Digest(digest["alg"], digest["value"]),
-        labels=labels,
-    )
 
 
 def digest_of(value: Any) -> Digest:
@@ -163,16 +141,3 @@ def is_json(media_type: str) -> bool:
     """Return whether a media type is JSON."""
     kind = media_type.partition(";")[0].strip().lower()
     return kind == JSON_TYPE or kind.endswith("+json")
-
-
-def renamed_where_taken(artifacts: Sequence[Artifact], taken: set[str]) -> Iterable[Artifact]:
-    """Yield `artifacts`, renamed where an id is already used, so that an anchor means one artifact."""
-    for artifact in artifacts:
-        name = artifact.artifact_id
-        if name not in taken:
-            taken.add(name)
-            yield artifact
-            continue
-        free = next(other for at in range(len(taken) + 1) if (other := f"artifact.{at}") not in taken)
-        taken.add(free)
-        yield replace(artifact, artifact_id=free, labels={**artifact.labels, "named": name[:200]})

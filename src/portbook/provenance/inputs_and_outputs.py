@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, cast
 
-from portbook.model import JSON
+from portbook.model import JSON, JSONObject
 from portbook.provenance.artifacts import (
+    BYTES_TYPE,
+    CLAIMED,
     JSON_TYPE,
     SCHEMA_TYPE,
     Artifact,
     Digest,
     artifact_of,
-    renamed_where_taken,
 )
 from portbook.provenance.subject import Subject
 
-__all__ = ["ARGUMENTS", "RESULT", "inputs_of", "output_of"]
+__all__ = ["ARGUMENTS", "RESULT", "inputs_of", "output_of", "referred_artifact"]
 
 # The ids of the two artifacts that every call has, also used in anchors.
 ARGUMENTS: Final = "arguments"
@@ -41,7 +43,26 @@ def inputs_of(subject: Subject, *, is_digested: bool, is_full: bool) -> tuple[Ar
         )
     governing = list(_governing(subject)) if is_full else []
     taken = {ARGUMENTS, RESULT, *(artifact.artifact_id for artifact in governing)}
-    return (*own, *renamed_where_taken(subject.artifacts, taken), *governing)
+    return (*own, *_renamed_where_taken(subject.artifacts, taken), *governing)
+
+
+def referred_artifact(reference: JSONObject, at: int) -> Artifact:
+    """Return the artifact that a valid reference names; `at` is its index in the list.
+
+    Nothing is fetched: the digest of a reference is labelled as claimed.
+    """
+    digest = cast("dict[str, str] | None", reference.get("digest"))
+    labels = dict(cast("dict[str, str]", reference.get("labels", {})))
+    labels.pop("digest", None)  # only set here
+    if digest is not None:
+        labels["digest"] = CLAIMED
+    return Artifact(
+        cast("str", reference.get("artifact_id", f"artifact.{at}")),
+        cast("str", reference.get("media_type", BYTES_TYPE)),
+        cast("str | None", reference.get("locator")),
+        digest=None if digest is None else Digest(digest["alg"], digest["value"]),
+        labels=labels,
+    )
 
 
 def output_of(result: JSON, *, is_digested: bool, media_type: str | None = None) -> Artifact:
@@ -52,6 +73,19 @@ def output_of(result: JSON, *, is_digested: bool, media_type: str | None = None)
     return artifact_of(
         RESULT, result, is_digested=is_digested, media_type=media_type, labels={"role": RESULT}
     )
+
+
+def _renamed_where_taken(artifacts: Sequence[Artifact], taken: set[str]) -> Iterable[Artifact]:
+    """Yield `artifacts`, renamed where an id is already used, so that an anchor means one artifact."""
+    for artifact in artifacts:
+        name = artifact.artifact_id
+        if name not in taken:
+            taken.add(name)
+            yield artifact
+            continue
+        free = next(other for at in range(len(taken) + 1) if (other := f"artifact.{at}") not in taken)
+        taken.add(free)
+        yield replace(artifact, artifact_id=free, labels={**artifact.labels, "named": name[:200]})
 
 
 def _governing(subject: Subject) -> Iterable[Artifact]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from portbook.sandbox import confine
 from portbook.sandbox.always_readable import ALWAYS_WRITABLE, always_readable
 from portbook.sandbox.declared_sandbox import DeclaredSandbox
-from portbook.sandbox.kernel_filter import kernel_filter
 from portbook.sandbox.supported_systems import problem_of_system
+from portbook.sandbox.system_call_filter import kernel_filter
 
 __all__ = ["NotConfinable", "confined_command"]
 

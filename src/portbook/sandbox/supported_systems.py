@@ -7,7 +7,7 @@ import sys
 from typing import Final
 
 from portbook.sandbox import confine
-from portbook.sandbox.kernel_filter import FILTERED_MACHINES
+from portbook.sandbox.system_call_filter import FILTERED_MACHINES
 
 __all__ = ["problem_of_system"]
 

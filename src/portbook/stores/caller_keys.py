@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from portbook.access.callers import AllowedKey, digest_of_key, problem_of_caller_name
+from portbook.access.callers import AllowedKey, digest_of_key, new_key, problem_of_caller_name
 from portbook.clock import Clock
 from portbook.globs import problem_of
 from portbook.stores.connection_and_clock import Connection
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BadKeyRequest", "KeptKey", "Keys", "NewKey"]
 
-# Identifies a key to people, and to scanners for leaked secrets.
-_PREFIX: Final = "pbk_"
-_SECRET_BYTES: Final = 32
 _ID_BYTES: Final = 4
 
 
@@ -94,7 +90,7 @@ class Keys:
                 raise BadKeyRequest(f"the pattern {pattern[:40]!r} matches no tool: {problem}")
         if not tools:
             raise BadKeyRequest("a key needs at least one pattern of tools; use '*' for all")
-        text = _PREFIX + urlsafe_b64encode(self._draw(_SECRET_BYTES)).decode().rstrip("=")
+        text = new_key(self._draw)
         kept = KeptKey(self._draw(_ID_BYTES).hex(), name, tuple(tools), self._clock.now())
         digest = digest_of_key(text)
         await asyncio.wrap_future(self._store.submit(lambda connection: _insert(connection, kept, digest)))

@@ -18,7 +18,7 @@ from portbook.schema.cache import LateValidator, validator_for
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.json_schema_drafts import dialect_of
 from portbook.text.named_tuple import NamedTuple
-from portbook.tools.claimed_names import claims_of, refused_claims
+from portbook.tools.claimed_names import claims_of, refused_claims, require_apart
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
 from portbook.tools.uri_templates import UriTemplate
@@ -141,7 +141,7 @@ class Catalog:
             if (spec.kind, spec.name) in self._own:
                 raise BadTool(_declared_twice(self._own[spec.kind, spec.name].spec, spec))
             self._own[spec.kind, spec.name] = self._tool_of(spec)
-        _require_apart(tool for (kind, _), tool in self._own.items() if kind == "tool")
+        require_apart(tool for (kind, _), tool in self._own.items() if kind == "tool")
         self.by_any_name: dict[str, Tool] = {}
         """The tools by their canonical, listed and declared names."""
         self._parts: dict[str, list[Tool]] = {}
@@ -320,19 +320,6 @@ def _declared_twice(first: ToolSpec, second: ToolSpec) -> str:
     told = f"{second.kind} {second.declared!r} is declared twice{also}"
     remedy = f"rename one with {_DECORATORS[second.kind]}"
     return f"{told}; {remedy}" if place is None else f"{place}: {told}; {remedy}"
-
-
-def _require_apart(tools: Iterable[Tool]) -> None:
-    """Raise `BadTool` where two tools would have the same name: a call must not mean one or the other."""
-    found: dict[str, Tool] = {}
-    for tool in tools:
-        for name in (tool.spec.name, tool.listed, tool.spec.declared):
-            other = found.setdefault(name, tool)
-            if other is not tool:
-                raise BadTool(
-                    f"tools {other.spec.declared!r} and {tool.spec.declared!r} would both be {name!r} for "
-                    'MCP clients; rename one, or set server.tool_names to "canonical"'
-                )
 
 
 def _server_of(tool: Tool) -> str | None:

@@ -1,4 +1,6 @@
-"""Which entries of MCP servers are not served because another entry has a claim to their name. Pure: no I/O.
+"""Names that several entries claim: which entries of MCP servers are not served for that. Pure: no I/O.
+
+Two of the operator's own tools with one name are a mistake, which stops the start.
 
 Entries of MCP servers come and go while Portbook serves. None of them may take a name over, or a call could
 mean one tool today and a different one tomorrow: of several claimants, none is served. A name of the
@@ -13,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from portbook.model import Kind
-from portbook.tools.spec import SKILL_SCHEME, ToolSpec
+from portbook.tools.spec import SKILL_SCHEME, BadTool, ToolSpec
 
-__all__ = ["Named", "claims_of", "refused_claims"]
+__all__ = ["Named", "claims_of", "refused_claims", "require_apart"]
 
 Claim = tuple[Kind, str]
 
@@ -43,6 +45,19 @@ def claims_of(entry: Named) -> set[Claim]:
     if spec.kind != "tool":
         return {(spec.kind, spec.name)}
     return {("tool", name) for name in (spec.name, entry.listed, spec.declared)}
+
+
+def require_apart(tools: Iterable[Named]) -> None:
+    """Raise `BadTool` where two tools would have the same name: a call must not mean one or the other."""
+    found: dict[str, Named] = {}
+    for tool in tools:
+        for name in (tool.spec.name, tool.listed, tool.spec.declared):
+            other = found.setdefault(name, tool)
+            if other is not tool:
+                raise BadTool(
+                    f"tools {other.spec.declared!r} and {tool.spec.declared!r} would both be {name!r} for "
+                    'MCP clients; rename one, or set server.tool_names to "canonical"'
+                )
 
 
 def refused_claims(own: Iterable[Named], offered: Sequence[tuple[str, Named]]) -> dict[int, str]:

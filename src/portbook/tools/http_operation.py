@@ -210,19 +210,6 @@ class HttpOperation:
         return self.path if self.destination is None else self.base_url.rstrip("/") + self.path
 
     @property
-    def is_listed_by_default(self) -> bool:
-        """Return whether the base URL may be called where the operator has no allowlist.
-
-        The operator's own may, wherever it lies. A document's may not lead into the operator's network, nor
-        carry credentials in the clear; a server of single operations may not be called at all.
-        """
-        if not self.is_proposed or self.destination is None:
-            return True
-        if self.is_elsewhere:
-            return False
-        return self.destination.scheme == "https" and self.destination.is_public_name
-
-    @property
     def domain(self) -> str | None:
         """Return host and port in the form of an allowlist entry."""
         return None if self.destination is None else f"{self.destination.host}:{self.destination.port}"

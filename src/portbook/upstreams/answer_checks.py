@@ -16,7 +16,6 @@ from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
 __all__ = [
-    "MAX_ANSWER_BYTES",
     "NO_MESSAGE",
     "TASK",
     "UNREADABLE",
@@ -27,9 +26,6 @@ __all__ = [
     "is_created_task",
     "messages_in",
 ]
-
-# The longest message of a server: a picture of a few megabytes, in base64.
-MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 
 # What a server wrote, as messages: lines that are none are told apart from answers that are broken. Pure.
 #

@@ -19,10 +19,10 @@ from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.protocol.mirrored_headers import Mark
 from portbook.protocol.revisions import REVISIONS
-from portbook.upstreams.answer_checks import MAX_ANSWER_BYTES
 from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.sent_mirrored_headers import mirrored_headers
 from portbook.upstreams.transport import (
+    MAX_ANSWER_BYTES,
     BadStatus,
     ConnectionLost,
     NotSent,

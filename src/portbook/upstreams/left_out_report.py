@@ -1,4 +1,7 @@
-"""`LeftOutReport`: tells the operator what servers offer and cannot be served, once and within limits."""
+"""`LeftOutReport`: tells the operator what servers offer and is not served, once and within limits.
+
+An entry is left out that cannot be served, and one that waits for approval is withheld.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,20 @@ class LeftOutReport:
         if len(new) > _MAX_TOLD:
             more = len(new) - _MAX_TOLD
             self._tell(f"{more} more entries of MCP servers are not served; `portbook tools` lists them")
+
+    def tell_of_withheld(self, alias: str, count: int, attacks: int, *, is_pending: bool) -> None:
+        """Tell how many definitions of a server wait for approval, and how many of them look like attacks.
+
+        `is_pending` says whether nothing of the server was ever approved.
+        """
+        if is_pending:
+            self._tell(f"mcp.{alias}: nothing of it is approved yet; run `portbook pin {alias}`")
+        elif count:
+            few = "1 definition is" if count == 1 else f"{count} definitions are"
+            self._tell(f"mcp.{alias}: {few} withheld; run `portbook review {alias}`")
+        if attacks:
+            few = "1 definition looks" if attacks == 1 else f"{attacks} definitions look"
+            self._tell(f"mcp.{alias}: {few} like an attack on the model; run `portbook scan`")
 
     def _entries(self) -> list[LeftOutEntry]:
         # A completion is left out with its prompt or template.

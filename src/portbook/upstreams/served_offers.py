@@ -72,9 +72,8 @@ class ServedOffers:
         self._trust = trust
         self._shelf = shelf
         self._publish = publish
-        self._tell = tell
         self.left_out = LeftOutReport(lambda: shelf.left_out, tell)
-        """What cannot be served."""
+        """What is not served: it cannot be, or waits for approval."""
         self._processes: dict[str, ProcessOffers] = {}
         self._unasked: dict[str, DeclaredUpstream] = {}
         self._specs: dict[str, list[ToolSpec]] = {}
@@ -201,7 +200,8 @@ class ServedOffers:
         self.left_out.tell_new()
         if self._withheld.get(alias, ()) != judged.withheld:
             self._withheld[alias] = judged.withheld
-            self._tell_of_withheld(alias, judged)
+            attacks = sum(each.verdict.is_quarantined for each in judged.withheld)
+            self.left_out.tell_of_withheld(alias, len(judged.withheld), attacks, is_pending=judged.is_pending)
         self._publish_changes(alias, specs, announced)
 
     def _publish_changes(self, alias: str, specs: list[ToolSpec], announced: frozenset[str]) -> None:
@@ -216,18 +216,6 @@ class ServedOffers:
             is_announced = any(f"/{kind}s/" in method for method in announced)
             if is_new or is_announced or (before is not None and before[kind] != listed[kind]):
                 self._publish(kind)
-
-    def _tell_of_withheld(self, alias: str, judged: Judgement) -> None:
-        count = len(judged.withheld)
-        if judged.is_pending:
-            self._tell(f"mcp.{alias}: nothing of it is approved yet; run `portbook pin {alias}`")
-        elif count:
-            few = "1 definition is" if count == 1 else f"{count} definitions are"
-            self._tell(f"mcp.{alias}: {few} withheld; run `portbook review {alias}`")
-        attacks = sum(each.verdict.is_quarantined for each in judged.withheld)
-        if attacks:
-            few = "1 definition looks" if attacks == 1 else f"{attacks} definitions look"
-            self._tell(f"mcp.{alias}: {few} like an attack on the model; run `portbook scan`")
 
 
 def _marks_in(specs: Iterable[ToolSpec]) -> dict[str, tuple[Mark, ...]]:

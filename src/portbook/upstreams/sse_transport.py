@@ -14,10 +14,16 @@ from urllib.parse import urljoin
 from portbook.model import JSONObject
 from portbook.net.destinations import BadDestination, Destinations, ParsedURL, parse_url
 from portbook.net.http_client import HttpClient, HttpRequest
-from portbook.upstreams.answer_checks import MAX_ANSWER_BYTES
 from portbook.upstreams.http_transport import UNFINISHED, UNREACHED
 from portbook.upstreams.secret_values import ValueReader
-from portbook.upstreams.transport import BadStatus, ConnectionLost, NotSent, Receiver, unexpected_end
+from portbook.upstreams.transport import (
+    MAX_ANSWER_BYTES,
+    BadStatus,
+    ConnectionLost,
+    NotSent,
+    Receiver,
+    unexpected_end,
+)
 from portbook.wire.lines_and_size_limit import OVERSIZE
 from portbook.wire.sse import EventReader
 

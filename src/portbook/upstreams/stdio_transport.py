@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from portbook.model import JSONObject
-from portbook.upstreams.answer_checks import MAX_ANSWER_BYTES
 from portbook.upstreams.child_process import ChildProcess
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.stderr_lines import StderrLines
-from portbook.upstreams.transport import NotSent, Receiver
+from portbook.upstreams.transport import MAX_ANSWER_BYTES, NotSent, Receiver
 from portbook.wire.lines_and_size_limit import LineSplitter
 
 __all__ = ["StdioTransport"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import Final, Protocol
 
 from portbook.exception_place import place_of
 from portbook.model import JSONObject
 from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = [
+    "MAX_ANSWER_BYTES",
     "BadStatus",
     "ConnectionLost",
     "NotSent",
@@ -19,6 +20,10 @@ __all__ = [
     "UpstreamLink",
     "unexpected_end",
 ]
+
+
+# The longest message of a server: a picture of a few megabytes, in base64.
+MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 
 
 class ConnectionLost(Exception):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from portbook.canonical import fingerprint
-from portbook.pins.pin_lock import PinLock, approve
+from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.pinned_definitions import SERVER, ServerDefinitions
 from portbook.pins.standing import PinVerdict, PinVerdicts, judge, without_attacks
 from portbook.pins.trusted_hints import with_trusted_hints

@@ -1,13 +1,14 @@
 """The server of each operation of an OpenAPI document, with its variables filled in. Pure: no I/O.
 
 A document often comes from a third party, so that its servers are proposals: `base_url` in the settings wins,
-and policy decides on each call whether the destination may be called.
+and policy decides on each call whether the destination may be called. Where the operator has no allowlist,
+that is a public host with https.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
@@ -17,9 +18,9 @@ from portbook.apis.table_reader import Table
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_destination
 from portbook.text.did_you_mean import did_you_mean
-from portbook.tools.http_operation import problem_of_base_url
+from portbook.tools.http_operation import HttpOperation, problem_of_base_url
 
-__all__ = ["Server", "ServerChooser", "ServerVariables"]
+__all__ = ["Server", "ServerChooser", "ServerVariables", "is_callable_by_default", "without_server"]
 
 _VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
 _MAX_LISTED: Final = 200
@@ -103,6 +104,11 @@ class ServerChooser:
         default = self._absolute("/")  # OpenAPI's default: where the document is from
         return self._best([default] if problem_of_base_url(default) is None else [])
 
+    def why_none(self) -> str:
+        """Return why an operation has no server, after `choose` found none for it."""
+        problem = f" ({self.problems[-1]})" if self.problems else ""
+        return f"the document names no server that can be called for it{problem}; set base_url"
+
     def _best(self, urls: Sequence[str]) -> Server | None:
         if not urls:
             return None
@@ -147,6 +153,26 @@ class ServerChooser:
             with suppress(ValueError):  # such as https://[, which is told as no URL then
                 url = urljoin(self._document_url, url)
         return url.rstrip("/")
+
+
+def is_callable_by_default(operation: HttpOperation) -> bool:
+    """Return whether an operation may be called at a document's server, where there is no allowlist.
+
+    The server may not lead into the operator's network, nor carry credentials in the clear; a server of
+    single operations may not be called at all.
+    """
+    if operation.destination is None:
+        return True
+    if operation.is_elsewhere:
+        return False
+    return operation.destination.scheme == "https" and operation.destination.is_public_name
+
+
+def without_server(table: Table, choosers: Iterable[ServerChooser]) -> Exception:
+    """Return the exception of a gateway's `table` whose documents have no server that can be called."""
+    problem = next((each.problems[0] for each in choosers if each.problems), None)
+    why = "names no server" if problem is None else f"names none that can be called: {problem}"
+    return table.wrong("base_url", f"is not given, and the document {why}; set base_url to the API's address")
 
 
 def _text(node: DocumentNode) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from portbook.cli.reload_watched_files import watched_files
+from portbook.cli.list_of_watched_files import watched_files
 from portbook.exports.bundle_manifest_and_archive import FILES, WHEELS, BundleManifest, archive
 from portbook.exports.needed_secrets import NeededSecrets
 from portbook.settings import BadSettings, Settings

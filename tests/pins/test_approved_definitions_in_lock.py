@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.fetched_documents import DocumentLock, LockedDocument
-from portbook.pins.pin_lock import PinLock, approve
+from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.stores.store_errors import BadLock

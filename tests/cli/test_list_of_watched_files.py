@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from portbook.cli.reload_watched_files import after_failure, stamps_of, watched_files, without_changes_since
+from portbook.cli.list_of_watched_files import after_failure, stamps_of, watched_files, without_changes_since
 from support.settings_files import load
 
 

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from portbook.sandbox.kernel_filter import FILTERED_MACHINES, kernel_filter
+from portbook.sandbox.system_call_filter import FILTERED_MACHINES, kernel_filter
 
 ALLOWED, REFUSED, UNKNOWN = 0, errno.EACCES, errno.ENOSYS
 STREAM, DATAGRAM = socket.SOCK_STREAM, socket.SOCK_DGRAM
