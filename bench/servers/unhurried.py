@@ -7,7 +7,6 @@ happens once a second would happen every few calls.
 from portbook.audit import journal
 from portbook.cli.main import cli
 from portbook.doors import ndjson
-from portbook.doors.http.server import overload as admission
 from portbook.doors.http.server import replies_until_recorded
 from portbook.doors.http.server.deadlines import Deadlines
 from portbook.net import http_connection

@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -503,6 +504,113 @@ def test_a_call_that_its_sender_cancels_ends_and_is_not_answered(ends: Ends, is_
     asyncio.run(main())
     assert ends.rest() == b""
     assert "-free 1" in boundary.log
+
+
+@pytest.mark.parametrize("before", [b"", b"turn\n"], ids=["first", "behind a call that waits"])
+def test_a_cancelled_call_has_ended_before_the_next_one_runs(ends: Ends, before: bytes) -> None:
+    boundary = Scripted()
+    serve_all(boundary, ends, before + b"free 1\ncancel free 1\nb\n")
+    assert boundary.log.index("-free 1") < boundary.log.index("+b")
+
+
+class Meddling(Scripted):
+    """A boundary in which something happens right after the first step of a call that waits."""
+
+    def __init__(self, meddle: Callable[[], object]) -> None:
+        super().__init__()
+        self._meddle = meddle
+
+    def adopt(self, _: object) -> None:
+        pass
+
+    async def gate(self, name: str) -> None:
+        asyncio.get_running_loop().call_soon(self._meddle)
+        await super().gate(name)
+
+
+def test_a_call_in_turn_is_under_way_from_its_first_step_on(ends: Ends) -> None:
+    moved: list[asyncio.Task[None]] = []
+
+    async def main() -> None:
+        boundary = Meddling(
+            lambda: moved.append(asyncio.create_task(door.move_to(cast("Boundary", boundary))))
+        )
+        async with serving(boundary, ends) as door:
+            ends.send(b"wait 1\n")
+            gate = await boundary.waits("wait 1")
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert [each.done() for each in moved] == [False]
+            gate.set_result("")
+            await moved[0]
+            await ends.receive(b"<wait 1>\n")
+
+    asyncio.run(main())
+
+
+def test_a_door_that_is_cancelled_before_its_task_went_on_ends_the_call_in_turn(ends: Ends) -> None:
+    async def main() -> list[str]:
+        def meddle() -> None:
+            task.cancel()
+
+        boundary = Meddling(meddle)
+        task = asyncio.create_task(open_door(boundary, ends).serve())
+        ends.send(b"wait 1\n")
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return boundary.log
+
+    assert asyncio.run(main()) == ["+wait 1", "-wait 1"]
+
+
+def test_a_bug_that_is_no_exception_ends_the_door_instead_of_losing_frames(ends: Ends) -> None:
+    class Odd(BaseException):
+        """What only a bug of ours can raise here."""
+
+    class Failing(Scripted):
+        def receive(self, frame: Frame) -> Work:
+            if frame == b"odd":
+                raise Odd
+            return super().receive(frame)
+
+    async def main() -> list[object]:
+        told: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, told_of: told.append(told_of["exception"]))
+        task = asyncio.create_task(open_door(Failing(), ends).serve())
+        ends.send(b"a\nodd\nb\n")
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return told
+
+    assert [type(each) for each in asyncio.run(main())] == [Odd]
+
+
+def test_an_idle_door_keeps_nothing_of_a_message_that_waited(ends: Ends) -> None:
+    boundary, size = Scripted(), 1_000_000
+
+    def exchange() -> None:
+        left = memoryview(b"wait " + b"x" * size + b"\n")
+        while left:
+            left = left[os.write(ends.calls, left) :]
+        count = 0
+        while count < size:
+            count += len(os.read(ends.answers, 1 << 20))
+
+    async def main() -> int:
+        async with serving(boundary, ends):
+            tracemalloc.start()
+            try:
+                client = asyncio.create_task(asyncio.to_thread(exchange))
+                while not boundary.waiting:
+                    await asyncio.sleep(0)
+                boundary.waiting.popitem()[1].set_result("")
+                await client
+                boundary.log.clear()
+                return tracemalloc.get_traced_memory()[0]
+            finally:
+                tracemalloc.stop()
+
+    assert asyncio.run(main()) < size
 
 
 def test_a_message_of_our_own_is_written_before_the_answer_that_comes_after_it(ends: Ends) -> None:

@@ -448,3 +448,22 @@ def test_claimed_streams_carry_frames_alone_and_what_is_printed_goes_to_standard
     assert done.returncode == 0, done.stderr
     assert done.stdout == b"before\nframe:for us"
     assert done.stderr.split() == b"printed written to 1 from a child 0".split()
+
+
+def test_a_reader_that_was_stopped_leaves_its_number_to_the_next(run: Run) -> None:
+    async def once() -> int:
+        reading, writing = os.pipe()
+        reader = Reader(reading)
+        coming = asyncio.create_task(reader.read())
+        await turns(3)
+        os.write(writing, b"some")
+        assert await asyncio.wait_for(coming, 20) == b"some"
+        reader.stop()
+        os.close(reading)
+        os.close(writing)
+        return reading
+
+    async def main() -> None:
+        assert await once() == await once()
+
+    run(main())

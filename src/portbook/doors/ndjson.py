@@ -31,6 +31,9 @@ _GATHERED_BYTES: Final = 1 << 16
 _BATCH: Final = 64
 _BATCH_S: Final = 0.002
 
+# A call that is cancelled before its first step in a task ends in the second turn of the loop.
+_TURNS_TO_END: Final = 4
+
 
 class NdjsonDoor:
     """Serves one stream of lines."""
@@ -42,10 +45,12 @@ class NdjsonDoor:
         self._splitter = LineSplitter()
         self._outlet = _Outlet(writer)
         self._frames: Iterator[Frame] = iter(())
-        """What the last read brought and is not answered yet, and how many they are."""
+        """The frames of the last read that are not answered yet."""
         self._left = 0
+        """How many they are."""
         self._in_turn: Remainder[Answer] | None = None
-        """The rest of a call before them, which they wait for."""
+        """The rest of a call that is answered before them, until it has ended."""
+        self._on_turn_end: list[asyncio.Future[None]] = []
         self._running: dict[SteppedCall[Answer], Key | None] = {}
         self._loop = asyncio.get_running_loop()
         self._answerer: asyncio.Task[None] | None = None
@@ -53,10 +58,8 @@ class NdjsonDoor:
         self._flusher: asyncio.Task[None] | None = None
         self._broken: BrokenPipeError | None = None
         self._is_stopping = False
-        self._has_cancelled = False
-        self._is_in_turn = False
-        """Whether the next messages wait for a call."""
-        self._on_turn_end: list[asyncio.Future[None]] = []
+        self._cancelled: list[asyncio.Future[None]] = []
+        """The ends of calls that were cancelled: the next messages wait for them."""
 
     async def serve(self) -> None:
         """Answer messages until the stream ends; then finish the calls that are running.
@@ -64,7 +67,7 @@ class NdjsonDoor:
         Raises `BrokenPipeError` where the client has stopped reading.
         """
         try:
-            while await self._reader.read(self._serve_at_once):
+            while await self._reader.serve_each(self._serve_at_once):
                 await self._serve_rest()
             self._serve_frames(self._splitter.close())
             await self._serve_rest()
@@ -76,6 +79,7 @@ class NdjsonDoor:
             if self._broken is not None:
                 raise self._broken
         finally:
+            self._drop_turn()  # this task may have been cancelled before it could wait for it
             # Some are left only if the client stopped reading: their records are still written.
             writing = [*filter(None, (self._answerer, self._flusher))]
             ended = [call.ended() for call in self._running]
@@ -91,21 +95,12 @@ class NdjsonDoor:
     def move_to(self, boundary: Boundary) -> Coroutine[Any, Any, None]:
         """Answer what comes next with `boundary`; return what waits until the calls under way have ended."""
         under_way = [call.ended() for call in self._running]
-        if self._is_in_turn:
+        if self._in_turn is not None:
             self._on_turn_end.append(self._loop.create_future())
             under_way.append(self._on_turn_end[-1])
         self._recorder = boundary.recorder
         boundary.adopt(self._connection)
         return _all_ended(under_way)
-
-    async def _taken_in_turn(self, call: Remainder[Answer]) -> Answer:
-        self._is_in_turn = True
-        try:
-            return await call
-        finally:
-            self._is_in_turn = False
-            while self._on_turn_end:
-                self._on_turn_end.pop().set_result(None)
 
     def _serve_at_once(self, chunk: bytes) -> bool:
         """Answer what one read brought; return whether that is all, or `_serve_rest` has to wait for some."""
@@ -115,42 +110,48 @@ class NdjsonDoor:
         self._frames, self._left = iter(frames), len(frames)
         while self._left and not self._is_stopping:
             self._serve_batch()
-            if not self._is_written() or self._in_turn is not None or self._has_cancelled:
+            if not self._outlet.flush_now() or self._in_turn is not None or self._cancelled:
                 return False
         return True
-
-    def _is_written(self) -> bool:
-        """Return whether all answers could be written without waiting."""
-        try:
-            return self._outlet.flush_now()
-        except BaseException:
-            self._drop_turn()
-            raise
 
     async def _serve_rest(self) -> None:
         """Answer what has to be waited for, and everything behind it."""
         while True:
-            try:
+            await self._outlet.flush()
+            if self._in_turn is not None:
+                self._outlet.put_all((await self._end_turn(self._in_turn),))
                 await self._outlet.flush()
-            except BaseException:
-                self._drop_turn()
-                raise
-            in_turn, self._in_turn = self._in_turn, None
-            if in_turn is not None:
-                self._outlet.put_all((await self._taken_in_turn(in_turn),))
-                await self._outlet.flush()
-            if self._has_cancelled:
-                self._has_cancelled = False
-                await asyncio.sleep(0)  # so that the cancelled call has ended before the next one runs
+            if self._cancelled:
+                await self._let_cancelled_end()
             if not self._left or self._is_stopping:
                 return
             self._serve_batch()
 
+    async def _end_turn(self, call: Remainder[Answer]) -> Answer:
+        """Wait for the call that is answered in turn."""
+        try:
+            return await call
+        finally:
+            self._leave_turn()
+
+    def _leave_turn(self) -> None:
+        self._in_turn = None
+        while self._on_turn_end:
+            self._on_turn_end.pop().set_result(None)
+
     def _drop_turn(self) -> None:
-        """End the call that others wait for now, so that its record is written in time."""
+        """End the call that is answered in turn where it waits, so that its record is written in time."""
         if self._in_turn is not None:
             self._in_turn.close()
-            self._in_turn = None
+            self._leave_turn()
+
+    async def _let_cancelled_end(self) -> None:
+        """Wait until cancelled calls have ended, before the next one runs; some may ignore it."""
+        ends, self._cancelled = self._cancelled, []
+        for _ in range(_TURNS_TO_END):
+            await asyncio.sleep(0)
+            if all(each.done() for each in ends):
+                return
 
     def _serve_batch(self) -> None:
         """Answer the next frames: their records are written at once, and so are their answers.
@@ -171,9 +172,11 @@ class NdjsonDoor:
                         break
                 else:
                     waiting = self._start(cast("Work", received), answered)
-                    if waiting is not None or self._is_stopping or self._has_cancelled or tick() > until:
+                    if waiting is not None or self._is_stopping or self._cancelled or tick() > until:
                         break
         self._left -= taken
+        if not self._left:
+            self._frames = iter(())  # an idle connection keeps no message
         self._in_turn = waiting
         self._outlet.put_all(answered)  # only now: records come before answers
 
@@ -217,8 +220,8 @@ class NdjsonDoor:
         """Cancel the request with this key; return whether it is running."""
         found = [call for call, its_key in self._running.items() if its_key == key]
         for call in found:
+            self._cancelled.append(call.ended())
             call.cancel()
-        self._has_cancelled = self._has_cancelled or bool(found)
         return bool(found)
 
     def _emit(

@@ -73,27 +73,34 @@ class Reader:
         self._most = _CHUNK
         self._coming: asyncio.Future[bytes] | None = None
         """What the next read returns, while it is waited for."""
-        self._serve: Callable[[bytes], bool] = _is_served_later
+        self._serve: Callable[[bytes], bool] = _leave
         self._loop: asyncio.AbstractEventLoop | None = None
         """The loop that watches the descriptor, while one does."""
         self._watched = descriptor
         """What that loop watches."""
 
-    async def read(self, serve: Callable[[bytes], bool] | None = None) -> bytes:
-        """Return the next bytes; none at the end of the stream, or once stopped.
+    async def read(self) -> bytes:
+        """Return the next bytes; none at the end of the stream, or once stopped."""
+        return await self._next(_leave)
 
-        With `serve`, these are the next bytes of which it has not served everything: it gets them as they
-        come, and returns whether it has. A task that had to be woken for them would serve them a turn of the
-        loop later, at the cost of a third of a call.
+    async def serve_each(self, serve: Callable[[bytes], bool]) -> bool:
+        """Give `serve` all bytes as they come, until it returns False: it has to wait before it takes more.
+
+        Return whether there may be more, or the stream has ended, or was stopped. A task that had to be
+        woken for the bytes would serve them a turn of the loop later, at the cost of a third of a call.
         """
+        return bool(await self._next(serve))
+
+    async def _next(self, serve: Callable[[bytes], bool]) -> bytes:
+        """Return the next bytes that `serve` returns False for."""
         if self._is_stopped:
             return b""
-        self._serve = serve or _is_served_later
+        self._serve = serve
         if self._watch is None:
             while True:
                 await asyncio.sleep(0)  # lets the loop serve the remaining doors
                 taken = b"" if self._is_stopped else self._take()
-                if not (taken and self._serve(taken)):
+                if not (taken and serve(taken)):
                     return taken
         loop = asyncio.get_running_loop()
         self._coming = loop.create_future()
@@ -113,6 +120,7 @@ class Reader:
     def stop(self) -> None:
         """Make `read` return as at the end of the stream. Unread bytes stay unread."""
         self._is_stopped = True
+        self._unwatch()  # its number may soon be that of a different one
         if self._coming is not None and not self._coming.done():
             self._coming.set_result(b"")
 
@@ -128,11 +136,15 @@ class Reader:
         try:
             taken = self._take()
             is_served = bool(taken) and self._serve(taken)
-        except Exception as error:  # noqa: BLE001 - a terminal that hung up, for example; `read` raises it
-            if not self._coming.done():
-                self._coming.set_exception(error)
+        except Exception as error:
+            if self._coming.done():  # serving has stopped this before: the loop reports it
+                raise
+            self._coming.set_exception(error)  # a terminal that hung up, for example
+        except BaseException:  # the process is about to end, and so is the door
+            self._coming.cancel()
+            raise
         else:
-            if not (is_served or self._coming.done()):  # it is, where serving has stopped this
+            if not (is_served or self._coming.done()):
                 self._coming.set_result(taken)
 
     def _take(self) -> bytes:
@@ -212,7 +224,7 @@ class Writer:
             self._watch.close()
 
 
-def _is_served_later(chunk: bytes) -> bool:
+def _leave(_: bytes) -> bool:
     return False
 
 

@@ -308,7 +308,7 @@ class UpstreamConnections:
         if ready is not None:
             return ready
         try:
-            # Not `asyncio.timeout`: in a call's first step the task is the door's, which it would cancel.
+            # Not `asyncio.timeout`: a call's first step has no task, which it would need.
             until = asyncio.get_running_loop().time() + run.timeout_ms / 1000
             return await TimeLimited(server.connected(owner), until)
         except NotSent as error:

@@ -94,7 +94,7 @@ class LiveClient:
         self._waiting += 1
         asked = {key: loop.create_task(self._ask(each)) for key, each in requests.items()}
         try:
-            # Not a `TaskGroup`: in a call's first step the task is the door's, which it would cancel.
+            # Not a `TaskGroup`: a call's first step has no task, which it would need.
             await asyncio.gather(*asked.values())
         except (Exception, asyncio.CancelledError):
             for task in asked.values():

@@ -12,9 +12,8 @@ from typing import Final, TypeAlias
 
 __all__ = ["MAX_FRAME_BYTES", "OVERSIZE", "Frame", "LineSplitter", "Oversize"]
 
-# The largest message that is read, at every door.
-
-# The asset specification's size guard: exactly this many bytes pass, one more is refused.
+# The largest message that is read, at every door. The asset specification's size guard: exactly this many
+# bytes pass, one more is refused.
 MAX_FRAME_BYTES: Final = 1_048_576
 
 
