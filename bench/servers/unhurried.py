@@ -7,7 +7,7 @@ happens once a second would happen every few calls.
 from portbook.audit import journal
 from portbook.cli.main import cli
 from portbook.doors import ndjson
-from portbook.doors.http.server import replies_until_recorded
+from portbook.doors.http.server import overload, replies_until_recorded
 from portbook.doors.http.server.deadlines import Deadlines
 from portbook.net import http_connection
 from portbook.stages import recorder
@@ -18,7 +18,7 @@ def main() -> None:
     vars(ndjson)["_BATCH_S"] = 60.0
     vars(journal)["_LOOK_S"] = 3600.0
     vars(replies_until_recorded)["_MOST_S"] = 60.0
-    vars(admission)["_TURN_S"] = 60.0
+    vars(overload)["_TURN_S"] = 60.0
     vars(http_connection)["_IDLE_S"] = 3600.0
     begin = Deadlines.__init__
     begin.__defaults__ = (*(begin.__defaults__ or ())[:-1], 3600.0)  # the last is `sweep_s`
