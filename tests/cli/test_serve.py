@@ -112,6 +112,31 @@ def test_input_from_a_file_is_served_to_its_end(tmp_path: Path) -> None:
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == list(range(1, 301))
 
 
+@pytest.mark.covers("design.stdio.unread-stop")
+def test_a_signal_ends_it_though_its_client_reads_nothing(tmp_path: Path) -> None:
+    with stdio_process(tmp_path) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        sent = b"".join(invoke("echo", {"text": "x" * 20_000}, id=at + 1) + b"\n" for at in range(100))
+
+        def send() -> None:
+            with contextlib.suppress(BrokenPipeError):  # once it has ended
+                os.write(process.stdin.fileno(), sent)  # type: ignore[union-attr]
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        until(lambda: record_count(tmp_path) > 10)
+        process.send_signal(signal.SIGTERM)
+        assert b"finishing calls in flight" in process.stderr.readline()
+        assert b"the client does not read its answers; giving up" in process.stderr.readline()
+        assert process.wait(30) == 0
+        sending.join()
+
+
+def record_count(folder: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in folder.rglob("execution/*.*.jsonl"))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_lets_the_call_in_flight_finish_and_exits_0(tmp_path: Path, number: int) -> None:
     flag = tmp_path / "started"

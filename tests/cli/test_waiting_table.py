@@ -75,6 +75,25 @@ def test_all_that_wait_are_decided_one_after_the_other(approvals: ApprovalStore,
     assert states == [State.APPROVED, State.DENIED]
 
 
+@pytest.mark.parametrize(
+    ("typed", "state"), [("a 1\ny\n", State.APPROVED), ("a 1\n\n\n", State.PENDING), ("d 1\n", State.DENIED)]
+)
+@pytest.mark.covers("design.approvals.seen-whole")
+def test_a_call_that_the_table_cuts_is_approved_once_all_of_it_was_seen(
+    typed: str, state: State, approvals: ApprovalStore, tmp_path: Path
+) -> None:
+    arguments = {"order": "7" * 200, "force": True}
+    wanted = Ask("refund", arguments, arguments, "t", "p", "ada", "s-1", "large ones", "portbook.toml:9")
+    with pytest.raises(Refused) as caught:
+        asyncio.run(approvals.admit(wanted))
+    shown, code = on_a_terminal(tmp_path, "approvals", typed=typed)
+    assert code == 0
+    before, asked_again, _ = shown.partition("approve this call? [y/N]")
+    assert bool(asked_again) == typed.startswith("a")
+    assert '"force": true' in before  # also where it is denied, which is told afterwards
+    assert approvals.ticket(str(caught.value.details["approval_id"])).state is state  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("typed", ["a 3", "x 1", "a", "1"])
 def test_what_names_no_line_decides_nothing(typed: str, approvals: ApprovalStore, tmp_path: Path) -> None:
     ids = [asked(approvals, 100), asked(approvals, 200)]

@@ -20,7 +20,7 @@ from portbook.app.assemble import assemble
 from portbook.audit.memory_sink import MemorySink
 from portbook.boundary import Boundary
 from portbook.doors.ndjson import NdjsonDoor
-from portbook.doors.stdio import Reader, Writer
+from portbook.doors.stdio import ClientDoesNotRead, Reader, Writer
 from portbook.mcp.running_request import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
@@ -128,6 +128,14 @@ class Ends:
 
     def send(self, data: bytes) -> None:
         os.write(self.calls, data)
+
+    def fill(self) -> None:
+        """Fill the stream of answers as far as it goes."""
+        os.set_blocking(self.outgoing, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(self.outgoing, b"." * 65_536)
+        os.set_blocking(self.outgoing, True)
 
     def close(self, end: int) -> None:
         """Close one end, once: its number may be somebody else's by then."""
@@ -668,6 +676,32 @@ def test_a_door_that_is_cancelled_leaves_no_write_behind(ends: Ends) -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_written", [True, False], ids=["while it writes", "before it writes"])
+def test_a_door_that_is_stopped_gives_up_a_client_that_reads_nothing(
+    ends: Ends, is_written: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portbook.doors.stdio._PATIENCE_S", 0.05)
+
+    async def main() -> None:
+        boundary = Scripted()
+        door = open_door(boundary, ends)
+        task = asyncio.create_task(door.serve())
+        ends.send(b"wait 1\n" + b"".join(b"big %d\n" % at for at in range(200)))
+        gate = await boundary.waits("wait 1")
+        if is_written:
+            gate.set_result("")
+            while not any(name.startswith("-big") for name in boundary.log):
+                await asyncio.sleep(0)
+        else:
+            ends.fill()
+        door.stop()
+        gate.done() or gate.set_result("")
+        with pytest.raises(ClientDoesNotRead):
+            await task
 
     asyncio.run(main())
 

@@ -47,32 +47,49 @@ SHORTEST_ID: Final = 4
 _SHOWN_ID: Final = 8
 _HEADER: Final = ("#", "id", "expires", "caller", "tool", "arguments")
 _GAP: Final = "  "
+_MAX_SHOWN: Final = 4096
 
 
 def table_of_waiting(tickets: Sequence[Ticket]) -> list[str]:
     """Return the lines of the table; the last column is cut where the terminal ends, `show` has all of it."""
     if not tickets:
         return []
-    length = _distinct(tickets)
-    rows = [
-        (
-            str(number),
-            ticket.id[:length],
-            ticket.expires_at,
-            escaped(ticket.caller, 40),
-            escaped(ticket.tool, 60),
-            escaped(json.dumps(ticket.shown, ensure_ascii=False), 4096),
-        )
-        for number, ticket in enumerate(tickets, 1)
-    ]
-    widths = [max(len(row[at]) for row in (_HEADER, *rows)) for at in range(len(_HEADER) - 1)]
-    room = max(shutil.get_terminal_size().columns - sum(widths) - len(_GAP) * len(widths), 20)
+    rows = _rows(tickets)
+    widths, room = _widths_and_room(rows)
     return [
         _GAP.join(
             [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), _cut(row[-1], room)]
         )
         for row in (_HEADER, *rows)
     ]
+
+
+def _rows(tickets: Sequence[Ticket]) -> list[tuple[str, ...]]:
+    length = _distinct(tickets)
+    return [
+        (
+            str(number),
+            ticket.id[:length],
+            ticket.expires_at,
+            escaped(ticket.caller, 40),
+            escaped(ticket.tool, 60),
+            escaped(json.dumps(ticket.shown, ensure_ascii=False), _MAX_SHOWN),
+        )
+        for number, ticket in enumerate(tickets, 1)
+    ]
+
+
+def _widths_and_room(rows: Sequence[tuple[str, ...]]) -> tuple[list[int], int]:
+    """Return the widths of all columns but the last, and what the terminal has left for that."""
+    widths = [max(len(row[at]) for row in (_HEADER, *rows)) for at in range(len(_HEADER) - 1)]
+    return widths, max(shutil.get_terminal_size().columns - sum(widths) - len(_GAP) * len(widths), 20)
+
+
+def _is_cut(tickets: Sequence[Ticket], number: int) -> bool:
+    """Return whether the table shows less than all of the call in its line `number`."""
+    rows = _rows(tickets)
+    arguments = rows[number - 1][-1]
+    return len(arguments) > _widths_and_room(rows)[1] or len(arguments) >= _MAX_SHOWN
 
 
 def _cut(text: str, room: int) -> str:
@@ -103,9 +120,20 @@ def ask_which(tickets: Sequence[Ticket], decide: Callable[[Ticket, str], None]) 
         word, _, number = said.strip().partition(" ")
         decision = {"a": "approve", "d": "deny"}.get(word)
         if decision is not None and number.isdecimal() and 1 <= int(number) <= len(tickets):
-            decide(tickets[int(number) - 1], decision)
+            ticket = tickets[int(number) - 1]
+            # Nobody approves what they have not seen.
+            if decision == "approve" and _is_cut(tickets, int(number)) and not _is_confirmed(ticket):
+                continue
+            decide(ticket, decision)
             return True
         say(f"error: write a or d and a number from 1 to {len(tickets)}, such as: a 1")
+
+
+def _is_confirmed(ticket: Ticket) -> bool:
+    """Show all of a call, and ask whether it may run."""
+    for line in _in_words(ticket):
+        click.echo(line, err=True)
+    return click.confirm("approve this call?", default=False, err=True)
 
 
 _reason_option = click.option("--reason", metavar="TEXT", help="Reason to store with the decision.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import os
 import signal
@@ -24,7 +23,7 @@ from portbook.cli.served_lists import served_counts
 from portbook.cli.stderr_queue import drain_output, occupy_standard_error, queued_output
 from portbook.cli.stop_signals import Door, leave, stop_on_signals
 from portbook.doors.ndjson import NdjsonDoor
-from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
+from portbook.doors.stdio import ClientDoesNotRead, Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
 from portbook.settings import Settings
 
@@ -264,8 +263,11 @@ def _heed_signals(
 async def serve_until_done(door: Door, doors: list[Door]) -> None:
     """Serve one door. When it ends (its input ended, or its client is gone), stop all doors."""
     try:
-        with contextlib.suppress(BrokenPipeError):
-            await door.serve()
+        await door.serve()
+    except ClientDoesNotRead:
+        say("the client does not read its answers; giving up, the records have what its calls did")
+    except BrokenPipeError:  # it is gone
+        pass
     finally:
         for other in doors:
             other.stop()

@@ -88,9 +88,13 @@ class NdjsonDoor:
             await asyncio.gather(*ended, *writing, return_exceptions=True)
 
     def stop(self) -> None:
-        """Finish the calls that are running and read no more; messages that have not started never run."""
+        """Finish the calls that are running and read no more; messages that have not started never run.
+
+        A client that does not read its answers is given up after some seconds.
+        """
         self._is_stopping = True
         self._reader.stop()
+        self._outlet.hurry()
 
     def move_to(self, boundary: Boundary) -> Coroutine[Any, Any, None]:
         """Answer what comes next with `boundary`; return what waits until the calls under way have ended."""
@@ -267,6 +271,10 @@ class _Outlet:
         """What a write left over, to be written before all else."""
         self.on_room: list[Callable[[], None]] = []
         """What to call after the next write."""
+
+    def hurry(self) -> None:
+        """Give up, from now on, on a client that reads nothing."""
+        self._writer.hurry()
 
     @property
     def has_room(self) -> bool:

@@ -26,7 +26,7 @@ from typing import Final
 
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["Reader", "StandardStreams", "Writer", "claim_standard_streams"]
+__all__ = ["ClientDoesNotRead", "Reader", "StandardStreams", "Writer", "claim_standard_streams"]
 
 _CHUNK: Final = 1 << 16
 
@@ -38,6 +38,13 @@ _WIDE_PIPE: Final = 1 << 20
 
 # What a system or a kind of descriptor answers that cannot write without blocking: Linux can since 6.4.
 _CANNOT: Final = frozenset({errno.EOPNOTSUPP, errno.ESPIPE, errno.EINVAL, errno.ENOSYS})
+
+# How long a client may read nothing once this is to end. One that reads slowly gets everything.
+_PATIENCE_S: Final = 5.0
+
+
+class ClientDoesNotRead(BrokenPipeError):
+    """The client has its end open, but has read nothing for so long that it is not waited for any more."""
 
 
 class StandardStreams(NamedTuple):
@@ -176,18 +183,39 @@ class Writer:
         self._can_try = hasattr(os, "RWF_NOWAIT")
         """Whether the system may be asked to write as much as does not block."""
         self._is_wide = False
+        self._is_hurried = False
+        self._room: asyncio.Future[None] | None = None
+        """Done once the client has read something, while that is waited for."""
+
+    def hurry(self) -> None:
+        """Give up, from now on, where the client reads nothing for some seconds: this is to end."""
+        self._is_hurried = True
+        if self._room is not None:
+            asyncio.get_running_loop().call_later(_PATIENCE_S, _give_up, self._room)
 
     async def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`.
 
-        Raises `BrokenPipeError` where the client has stopped reading.
+        Raises `BrokenPipeError` where the client has stopped reading, or reads nothing while this hurries.
         """
         left = memoryview(data)
         while left:
             before = len(left)
             left = self.write_now(left)
             if len(left) == before and self._watch is not None:
-                await _ready(self._watch)
+                await self._wait_for_room(self._watch)
+
+    async def _wait_for_room(self, watch: selectors.DefaultSelector) -> None:
+        loop = asyncio.get_running_loop()
+        self._room = loop.create_future()
+        if self._is_hurried:
+            loop.call_later(_PATIENCE_S, _give_up, self._room)
+        loop.add_reader(watch.fileno(), _resolve, self._room)
+        try:
+            await self._room
+        finally:
+            loop.remove_reader(watch.fileno())
+            self._room = None
 
     def write_now(self, data: bytes | memoryview) -> memoryview:
         """Write what can be written without blocking; return the rest.
@@ -248,16 +276,11 @@ def _watch(descriptor: int, event: int) -> selectors.DefaultSelector | None:
     return selector
 
 
-async def _ready(watch: selectors.DefaultSelector) -> None:
-    loop = asyncio.get_running_loop()
-    wake: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(watch.fileno(), _resolve, wake)
-    try:
-        await wake
-    finally:
-        loop.remove_reader(watch.fileno())
-
-
 def _resolve(wake: asyncio.Future[None]) -> None:
     if not wake.done():
         wake.set_result(None)
+
+
+def _give_up(wake: asyncio.Future[None]) -> None:
+    if not wake.done():
+        wake.set_exception(ClientDoesNotRead("the client does not read"))
