@@ -48,6 +48,7 @@ class Peer:
         self.folder = Path()
         self.heard: list[Any] = []
         self._ids = itertools.count(1)
+        self._answers: dict[Any, Any] = {}
         self.lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self.open()
         if revision in HANDSHAKES:
@@ -79,14 +80,16 @@ class Peer:
         return self.finish(self.start(method, params))
 
     def finish(self, number: int, seconds: float = 30) -> Any:
-        """Return the answer to a request."""
-        while True:
+        """Return the answer to a request; answers to others are kept for those who ask for them."""
+        while number not in self._answers:
             message = json.loads(self.lines.get(timeout=seconds))
-            if message.get("id") == number and "method" not in message:
-                return message
+            if "id" in message and "method" not in message:
+                self._answers[message["id"]] = message
+                continue
             if "id" in message:
                 self.write({"id": message["id"], "result": self.given(message)})
             self.heard.append(message)
+        return self._answers.pop(number)
 
     def given(self, request: dict[str, Any]) -> Any:
         """What this client answers a request with; a form with its defaults, if it has any."""
