@@ -67,6 +67,25 @@ def test_a_stop_waits_for_those_that_answer_and_then_no_longer() -> None:
     asyncio.run(main())
 
 
+def test_a_connection_that_was_just_accepted_is_waited_for_when_a_newer_server_takes_over() -> None:
+    class AfterNext(OpenConnection):
+        def stop(self, *, after_next: bool = False) -> None:
+            self.told.append(f"stop {after_next}")
+
+    async def main() -> None:
+        place, loop = shared(), asyncio.get_running_loop()
+        made: list[AfterNext] = []
+        loop.call_soon(loop.call_soon, lambda: made.append(AfterNext(place)))
+        retiring = asyncio.create_task(place.retire(20))
+        await asyncio.sleep(0.05)
+        assert [each.told for each in made] == [["stop True"]]
+        assert not retiring.done()
+        place.leave(made[0])
+        await retiring
+
+    asyncio.run(main())
+
+
 def test_the_date_is_that_of_the_last_sweep() -> None:
     async def main() -> None:
         place = shared([0.0, 86_400.0, *[172_800.0] * 1000])

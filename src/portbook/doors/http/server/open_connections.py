@@ -114,6 +114,10 @@ class OpenConnection(Protocol):
         ...
 
 
+# What a loop has accepted is a connection of ours one or two of its turns later.
+_TURNS_TO_ENTER: Final = 8
+
+
 class OpenConnections:
     """The open connections of one server, under one timer."""
 
@@ -203,6 +207,8 @@ class OpenConnections:
         A client that sends its next request at this moment gets an answer, not a closed connection.
         """
         self.is_stopping = True
+        for _ in range(_TURNS_TO_ENTER):
+            await asyncio.sleep(0)
         for connection in tuple(self._open):
             connection.stop(after_next=True)
         with contextlib.suppress(TimeoutError):
