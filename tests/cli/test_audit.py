@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from portbook.canonical import json_bytes
 from support.audit_log import IDS, Log, record
+from support.portbook_process import run
 
 
 @pytest.mark.covers("002.logging.audit-verify")
@@ -105,3 +108,34 @@ def test_verify_speaks_in_words_on_a_terminal(log: Log) -> None:
 @pytest.mark.parametrize("head", ["x", "execution/x", "other/a.jsonl#1:" + "0" * 64])
 def test_what_is_no_head_is_a_usage_error(head: str, log: Log) -> None:
     assert "STREAM/FILE#SEQ:HASH" in log.audit("verify", "--head", head, code=2).err
+
+
+def test_a_match_needs_values_a_key_and_a_record_with_digests(log: Log) -> None:
+    log.write(1)
+    assert "give at least one of" in log.audit("match", "1", code=2).err
+    (log.log_dir / "a.json").write_text("{}")
+    assert "audit.key" in log.audit("match", "1", "--arguments", "a.json", code=2).err
+    (log.log_dir / "audit.key").write_text("pbk_audit_" + "0" * 64)
+    assert "no audit key was set" in log.audit("match", "1", "--arguments", "a.json", code=1).err
+    assert "there is no record" in log.audit("match", "9", "--arguments", "a.json", code=1).err
+
+
+def test_a_key_is_made_once_and_never_printed(tmp_path: Path) -> None:
+    made = run("audit", "key", "k", cwd=tmp_path)
+    secret = (tmp_path / "k").read_text()
+    assert secret.startswith("pbk_audit_")
+    assert secret.strip() not in made.out.decode() + made.err
+    again = run("audit", "key", "k", cwd=tmp_path)
+    assert (again.answers, again.err) == (made.answers, "")
+    assert (tmp_path / "k").read_text() == secret
+    (tmp_path / "other").write_text("a")
+    refused = run("audit", "key", "other", cwd=tmp_path)
+    assert (refused.code, "not an audit key" in refused.err) == (2, True)
+
+
+def test_settings_that_name_no_key_are_refused_with_their_place(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text('[audit]\nkey = "missing"\n')
+    done = run("check", cwd=tmp_path)
+    assert done.code != 0
+    assert "portbook.toml:2:" in done.out.decode() + done.err
+    assert "portbook audit key" in done.out.decode() + done.err
