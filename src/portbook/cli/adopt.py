@@ -40,7 +40,7 @@ from portbook.model import JSON, JSONObject
 from portbook.sandbox.supported_systems import problem_of_system
 from portbook.settings import CONFIG_NAME
 
-__all__ = ["command", "decisions_data", "survey_data"]
+__all__ = ["command"]
 
 
 @click.command("adopt")

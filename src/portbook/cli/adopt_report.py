@@ -34,7 +34,6 @@ from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.names_and_effects import specs_of
 
 __all__ = [
-    "DestructiveTools",
     "OfferedDecision",
     "ServerRow",
     "difference",

@@ -45,7 +45,6 @@ __all__ = [
     "in_a_line",
     "in_lines",
     "opened_log",
-    "records_of",
     "show",
     "tail",
 ]

@@ -39,15 +39,7 @@ from portbook.upstreams.trust import pinned_part
 from portbook.wire.parsing import parse
 from portbook.wire.source_positions import Span, locate, span_at
 
-__all__ = [
-    "SCAN_FORMATS",
-    "FoundAttack",
-    "ScannedServer",
-    "command",
-    "scan_file",
-    "scan_servers",
-    "scan_summary",
-]
+__all__ = ["command"]
 
 
 # Findings of `portbook scan`, in the formats of people, programs, GitHub and editors.

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.settings.all_problems_at_once import BadSettings
 from portbook.settings.declared_settings import SETTINGS, CertificateFiles
-from portbook.settings.setting_value import value_from_text, value_of
+from portbook.settings.loading import value_from_text, value_of
 
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 

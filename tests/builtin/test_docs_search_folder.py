@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from portbook.builtin import docs_folder as module
-from portbook.builtin.docs_folder import MAX_FILE_BYTES, text_files
+from portbook.builtin import docs_search as module
+from portbook.builtin.docs_search import MAX_FILE_BYTES, text_files
 
 
 def found(folder: Path) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from portbook.exports.bundle_manifest_and_archive import BundleManifest
+from portbook.cli.export_bundle import BundleManifest
 from portbook.version import __version__
 
 
