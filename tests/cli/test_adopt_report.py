@@ -10,9 +10,8 @@ from typing import Any
 import click
 import pytest
 
-from portbook.adopt.adopted_server import adopted_servers
+from portbook.adopt.adopted_server import FoundServer, ServerPlace, adopted_servers
 from portbook.adopt.file_change import FileChange
-from portbook.adopt.found_server import FoundServer, ServerPlace
 from portbook.cli.adopt_report import (
     OfferedDecision,
     ServerRow,

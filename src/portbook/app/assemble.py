@@ -150,8 +150,7 @@ def assemble(
     servers = reports = None
     if collected.servers:
         # Only where there is a server to call.
-        from portbook.app.server_reports import ServerReports
-        from portbook.app.servers_from_settings import fleet_of, trust_of
+        from portbook.app.servers_from_settings import ServerReports, fleet_of, trust_of
         from portbook.stores.upstream_status_and_offers import UpstreamStore
 
         trust = trust_of(settings, store, clock, warn)

@@ -35,7 +35,7 @@ from portbook.tools.toolset import Toolset
 if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.node_from_settings import SharedParts
-    from portbook.app.server_reports import ServerReports
+    from portbook.app.servers_from_settings import ServerReports
     from portbook.audit.shipping.shipping_task import ShippingTask
     from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort

@@ -13,20 +13,19 @@ from typing import Final, NamedTuple
 import click
 
 from portbook.access.callers import ANONYMOUS
-from portbook.adopt.adopted_server import AdoptedServer
+from portbook.adopt.adopted_server import AdoptedServer, FoundServer
 from portbook.adopt.client_document import decoded
 from portbook.adopt.file_change import FileChange
-from portbook.adopt.found_server import FoundServer
-from portbook.adopt.toml_text import toml_value
+from portbook.adopt.json_toml_yaml_edits import toml_value
 from portbook.app.rules_from_settings import policy_of
 from portbook.escaping import escaped, escaped_lines
 from portbook.model import JSON
 from portbook.pins.approved_definitions_in_lock import PinLock
+from portbook.pins.change_grades import harm_of
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts
-from portbook.pins.trusted_hints import harm_of
 from portbook.policy import Action, PolicyInput, decide
-from portbook.scan.finding import ScanCheck, ScanFinding
+from portbook.scan.scanned_text_and_finding import ScanCheck, ScanFinding
 from portbook.settings import Settings
 from portbook.tools.spec import Effect
 from portbook.upstreams.listed_definitions import ObservedDefinition

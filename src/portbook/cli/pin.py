@@ -31,7 +31,7 @@ from portbook.pins.difference import PartChange
 from portbook.pins.on_change import Grade, Reaction
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict, PinVerdicts, Standing
-from portbook.scan.finding import Tier
+from portbook.scan.scanned_text_and_finding import Tier
 from portbook.settings import Settings
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.stores.store_errors import StoreError

@@ -31,7 +31,7 @@ from portbook.model import JSON, JSONObject
 from portbook.pins.approved_definitions_in_lock import PinLock
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.scan.definition_scan import scan_definition
-from portbook.scan.finding import ScanCheck, ScanFinding, Tier
+from portbook.scan.scanned_text_and_finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.shadowing import Neighbours
 from portbook.schema.violation_wording import whole_pointer
 from portbook.stores.lock_file import LOCK_NAME

@@ -23,7 +23,7 @@ from portbook.pins.difference import Difference, difference_of
 from portbook.pins.on_change import Grade, OnChange, Reaction, strictest
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.scan.definition_scan import scan_definition
-from portbook.scan.finding import ScanFinding, Tier
+from portbook.scan.scanned_text_and_finding import ScanFinding, Tier
 from portbook.scan.shadowing import Neighbours
 
 __all__ = ["PinVerdict", "PinVerdicts", "Standing", "judge", "without_attacks"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.model import JSON, JSONObject
-from portbook.pins.declared_arguments import by_declared_arguments, declared_properties
+from portbook.pins.change_grades import by_declared_arguments, declared_properties
 
 ANY = "undeclared argument"
 TEXT: JSON = {"type": "string"}
