@@ -91,7 +91,7 @@ NEVER = [
     "portbook.policy.rules_without_effect",
     "portbook.schema.evaluation_cost",
     "portbook.schema.explanation_cost",
-    "portbook.schema.official_schema_override",
+    "portbook.app.official_schema_override",
     "portbook.stores.sqlite_writer",
     "portbook.tools.asset_tool_schemas",
     "portbook.tools.content",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from portbook.app.checkpoint_task import CheckpointTask
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
+from portbook.app.rules_from_settings import learn_secrets
 from portbook.app.running_app import App, ClosableSink, current_rules, permit
 from portbook.app.start_warnings import doubts_of
 from portbook.app.store_from_settings import store_of
@@ -145,7 +146,7 @@ def assemble(
         from portbook.app.shipping_from_settings import shipping_of  # late: few ship their records
 
         shipping = shipping_of(settings, environ, store, warn)
-    on_secret.append(partial(_learn_secrets, pipeline, executor))
+    on_secret.append(partial(learn_secrets, pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     servers = reports = None
     if collected.servers:
@@ -264,7 +265,7 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     embedded.verify()
     if settings.schema_override_uri is None:
         return embedded, []
-    from portbook.app.schema_override_from_settings import overridden_schemas  # late: seldom replaced
+    from portbook.app.official_schema_override import overridden_schemas  # late: seldom replaced
 
     return overridden_schemas(settings, settings.schema_override_uri, embedded)
 
@@ -295,12 +296,6 @@ def _executor(
         notice=notice,
     )
     return Dispatch(python, http), on_secret
-
-
-def _learn_secrets(pipeline: Pipeline, executor: Dispatch) -> None:
-    from portbook.app.learned_secrets import learn_secrets  # late: only where a secret is learned
-
-    learn_secrets(pipeline, executor)
 
 
 def _placed(settings: Settings, problem: str) -> str:

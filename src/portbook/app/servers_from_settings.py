@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from portbook.app.learned_secrets import learn_secrets
+from portbook.app.rules_from_settings import learn_secrets
 from portbook.app.tools_from_settings import Collected
 from portbook.clock import Clock
 from portbook.executors.dispatch import Dispatch

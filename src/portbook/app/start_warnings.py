@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from portbook.app.operator_key import operator_key_doubts
 from portbook.globs import is_pattern, matches
 from portbook.policy import Policy
 from portbook.settings import Settings
@@ -19,13 +18,7 @@ if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
     from portbook.tools.http_operation import HttpOperation
 
-__all__ = [
-    "doubts_of",
-    "file_doubts",
-    "policy_doubts",
-    "problem_of_store",
-    "unknown_servers",
-]
+__all__ = ["OPERATOR_KEY", "doubts_of", "policy_doubts", "problem_of_store", "unknown_servers"]
 
 # Files and folders that settings name and that cannot be used, found before a call needs them.
 
@@ -177,3 +170,16 @@ def unknown_servers(settings: Settings, catalog: Catalog, specs: Iterable[ToolSp
         return any(name.startswith(f"{alias}.") for name in among)
 
     return {alias for alias in settings.mcp_tables if has_any(alias, withheld) or not has_any(alias, names)}
+
+
+# The operator key, which decides approvals over HTTP: its variable and its least length.
+
+OPERATOR_KEY: Final = "PORTBOOK_OPERATOR_KEY"
+_LEAST_LENGTH: Final = 16
+
+
+def operator_key_doubts(environ: Mapping[str, str]) -> list[str]:
+    """Return a warning where the operator key is short enough to be guessed."""
+    if 0 < len(environ.get(OPERATOR_KEY, "")) < _LEAST_LENGTH:
+        return [f"{OPERATOR_KEY} can be guessed; use {_LEAST_LENGTH} characters or more"]
+    return []

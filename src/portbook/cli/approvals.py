@@ -18,8 +18,8 @@ import click
 
 from portbook.access.approval_state_and_binding import State, Ticket, Undecidable, as_json
 from portbook.access.callers import OPERATOR
-from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
+from portbook.app.start_warnings import OPERATOR_KEY
 from portbook.app.store_from_settings import store_of
 from portbook.app.usable_settings import signer_of
 from portbook.audit.checkpoint_maker import CheckpointMaker

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
+from portbook.app.explain_and_dry_run import DryRun, dry_run
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.export_bundle import MadeBundle, make_bundle
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.output_and_errors import claim_stdout, fail, print_data, print_json, say, stop_with
-from portbook.cli.settings_without_server import DryRun, dry_run
 from portbook.exports.client_entry import (
     ConnectedServer,
     NeededSecrets,

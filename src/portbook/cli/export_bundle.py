@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from portbook.cli.list_of_watched_files import watched_files
+from portbook.cli.reload_trial_and_watched_files import watched_files
 from portbook.exports.client_entry import NeededSecrets
 from portbook.model import JSONObject
 from portbook.settings import BadSettings, Settings

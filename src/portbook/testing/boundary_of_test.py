@@ -18,8 +18,8 @@ from typing import Any, Final, cast
 from portbook.access.approval_state_and_binding import Ticket, Undecidable, as_json
 from portbook.access.callers import AllowedKey, digest_of_key
 from portbook.app.assemble import assemble
-from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.running_app import App
+from portbook.app.start_warnings import OPERATOR_KEY
 from portbook.errors import Reason, Refused
 from portbook.exception_place import Fault
 from portbook.mcp.connection import McpConnection
@@ -173,7 +173,7 @@ def _note_fault(fault: Fault) -> None:
 # The settings of a test, and how they differ from those of a server.
 
 
-# What `net.override_fetch` would open a connection for.
+# What `app/official_schema_override.py` would open a connection for.
 _REMOTE: Final = re.compile("https?:", re.IGNORECASE)
 
 # A toolset, or where one is: a Python file or a module's name.

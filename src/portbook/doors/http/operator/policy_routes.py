@@ -73,7 +73,7 @@ def explain_call(served: App) -> Route:
 
     async def perform(body: JSONObject, _segment: str) -> JSON:
         # Late: only where somebody asks.
-        from portbook.app.explained_decision import decide_call, doubt_about, explanation, placed_keys
+        from portbook.app.explain_and_dry_run import decide_call, doubt_about, explanation, placed_keys
 
         await served.boundary.settle()
         named = served.catalog.named(str(body["tool"]))

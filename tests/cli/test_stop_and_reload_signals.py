@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.cli.served_lists import changed_lists, served_lists
+from portbook.cli.stop_and_reload_signals import changed_lists, served_lists
 from portbook.model import Kind
 from portbook.tools.catalog import Catalog
 from portbook.tools.toolset import Toolset

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from portbook.app.replay_of_recorded_calls import ReplayedCalls
 from portbook.policy import Limits, Policy, read_policy
-from portbook.policy.replay import ReplayedCalls
 
 RECORD: dict[str, Any] = {
     "tool_id": "mcp.tool:refund", "effect": "write", "caller": "ada", "attempt": 1, "input_bytes": 2,

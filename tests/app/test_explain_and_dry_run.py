@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from portbook.access.callers import AllowedKey
+from portbook.app.explain_and_dry_run import PlacedKey, decide_call, doubt_about, explanation
+from portbook.policy import Limits, Policy, read_policy
+from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.spec import Effect, ToolSpec
 from support.portbook_process import SAMPLE_TOOLS, TOOLSET, run
 
 DIGEST = "a" * 64
@@ -69,3 +75,44 @@ def test_a_policy_that_serve_refuses_is_refused_by_tools(tmp_path: Path) -> None
     assert (listed.code, listed.err, listed.out) == (served.code, served.err, b"")
     assert listed.code == 2
     assert ":4:12: policy.rules[0].effects[0] is a bad pattern, 'rad': did you mean read?" in listed.err
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"cents": {"type": "integer"}},
+    "required": ["cents"],
+}
+KEYS = (PlacedKey(AllowedKey("ada", "0" * 64, ("read*",)), "portbook.toml:3"),)
+
+
+@pytest.fixture
+def tool() -> Tool:
+    (found,) = Catalog([ToolSpec("refund", "Refunds.", SCHEMA, True, Effect.WRITE)])
+    return found
+
+
+def policy() -> Policy:
+    rule: dict[str, Any] = {"name": "ask first", "action": "ask", "tools": ["refund"]}
+    return read_policy(Limits(), [rule], [], lambda _: "portbook.toml:7")
+
+
+def test_a_decision_names_its_rule_its_place_and_what_is_wrong_with_the_arguments(tool: Tool) -> None:
+    found = explanation(tool, decide_call(policy(), (), tool, {}), {})
+    assert (found["tool"], found["effect"], found["decision"]) == ("mcp.tool:refund", "write", "ask")
+    assert (found["rule"], found["place"], found["reason"]) == (
+        "ask first", "portbook.toml:7", "APPROVAL_REQUIRED",
+    )  # fmt: skip
+    assert found["remedy"]
+    assert "cents" in str(found["violations"])
+    assert explanation(tool, decide_call(policy(), (), tool, {}), {"cents": 1})["violations"] == []
+
+
+def test_a_tool_that_no_key_of_the_caller_opens_is_denied(tool: Tool) -> None:
+    denied = decide_call(policy(), KEYS, tool, {}, caller="ada")
+    assert (denied.action, denied.place) == ("deny", "portbook.toml:3")
+    assert decide_call(policy(), KEYS, tool, {}, caller="bob").rule == "ask first"
+
+
+def test_a_caller_that_no_key_names_is_doubted_where_there_are_keys() -> None:
+    assert "ada" in (doubt_about("adda", KEYS) or "")
+    assert doubt_about("ada", KEYS) is doubt_about("anonymous", KEYS) is doubt_about("bob", ()) is None
