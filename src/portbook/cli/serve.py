@@ -24,7 +24,8 @@ from portbook.cli.stop_and_reload_signals import Door, leave, served_counts, sto
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import ClientDoesNotRead, Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
-from portbook.settings import Settings
+from portbook.settings import BadSettings, Settings
+from portbook.text.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
     from portbook.app.running_app import ClosableSink
@@ -97,7 +98,7 @@ def command(
         "schema_override_uri": schema_override,
     }
     given = partial(
-        settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags, servers=servers
+        _settings_from, servers, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags
     )
     if reload and http:
         raise click.exceptions.Exit(_serve_and_watch(given, config))
@@ -142,6 +143,20 @@ def command(
         on_ready = partial(_tell_ready, inherited, settings, app)
         serving = _serve(app, streams, http_door, load=load, on_ready=on_ready, warn=warn, link=link)
         _run(serving, with_http=http)
+
+
+def _settings_from(servers: tuple[str, ...], config: Path | None, **given: Any) -> Settings:
+    """Return the settings in force; of their MCP servers only those that --server names, if it names any.
+
+    Raises `BadSettings` for what cannot be used.
+    """
+    settings = settings_from(config, **given)
+    for alias in servers:
+        if alias not in settings.mcp_tables:
+            hint = did_you_mean(alias, sorted(settings.mcp_tables), "add it as [mcp.ALIAS]")
+            raise BadSettings(f"--server: there is no MCP server {alias!r} in the settings; {hint}")
+    tables = {alias: each for alias, each in settings.mcp_tables.items() if not servers or alias in servers}
+    return settings._replace(mcp_tables=tables)
 
 
 def _doors(*, stdio: bool, http: bool, reload: bool, has_workers: bool) -> tuple[bool, bool]:
