@@ -13,6 +13,8 @@ from portbook.text.late_pattern import late_pattern
 
 __all__ = ["is_secret", "may_be_secret", "secrets_in", "why_file_is_left", "why_left", "why_not_asked"]
 
+# Why a server of a client cannot be adopted, and is left in place.
+
 # Members that Portbook has no use for, and whose loss changes nothing of what a server does.
 _DROPPED: Final = frozenset(
     {

@@ -57,7 +57,7 @@ def overridden_schemas(settings: Settings, uri: str, embedded: SchemaStore) -> t
     return embedded, [f"{place}the schema override is ignored and the embedded schemas are used: {reason}"]
 
 
-# Validates a schema that replaces the embedded one of a revision. Pure: the caller fetches it.
+# Validates a schema that replaces the embedded one of a revision.
 
 
 # Forty times the largest official schema; a larger document is not a schema of MCP.

@@ -1,8 +1,8 @@
 """`portbook serve --reload`: changed files are taken up, over HTTP and over STDIO.
 
-The process that the operator started only watches. It keeps the socket, so that no connection is refused,
-and starts a server in a child. Where a file changes, it starts a second child; once that one is ready, the
-first ends its calls and goes. Where the second cannot start, the first stays in force.
+Over HTTP, the process that the operator started only watches. It keeps the socket, so that no connection is
+refused, and starts a server in a child. Where a file changes, it starts a second child; once that one is
+ready, the first ends its calls and goes. Where the second cannot start, the first stays in force.
 """
 
 from __future__ import annotations

@@ -296,7 +296,7 @@ PRESSURE: Final = (
 #
 # Three orders that no honest definition gives in any language: to drop the rules, to hide something from the
 # user, and to carry a file of secrets into a call; such files have the same names in every language. Patterns
-# are for one plain sentence, as in `directive_phrases.py`.
+# are for one plain sentence, as those above.
 
 
 # Each language has a verb, what it is about, and what is between them at most.
