@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from portbook.globs import is_pattern, matches
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
     from portbook.tools.http_operation import HttpOperation
 
-__all__ = ["OPERATOR_KEY", "doubts_of", "policy_doubts", "problem_of_store", "unknown_servers"]
+__all__ = ["OPERATOR_KEY", "blocked_by", "doubts_of", "policy_doubts", "problem_of_store", "unknown_servers"]
 
 # Files and folders that settings name and that cannot be used, found before a call needs them.
 
@@ -45,6 +47,13 @@ def problem_of_store(store: StorePort) -> str | None:
     except StoreError as error:
         return str(error)
     return None
+
+
+def blocked_by(folder: Path) -> Path | None:
+    """Return what keeps files from being written below `folder`: the first that exists on the way to it."""
+    whole = Path.cwd() / folder
+    existing = next(each for each in (whole, *whole.parents) if each.exists())
+    return None if existing.is_dir() and os.access(existing, os.W_OK) else existing
 
 
 # What a policy says in vain: rules, keys and destinations that fit nothing that is served.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
 
 import click
 
-from portbook.app.key_files import load_audit_key
+from portbook.app.key_files import load_audit_key, make_audit_key
 from portbook.app.store_from_settings import store_of
 from portbook.audit.call_records import records_of_call, request_id_of
 from portbook.audit.chain import Head, head_of
@@ -21,7 +20,7 @@ from portbook.audit.checkpoint_maker import log_name
 from portbook.audit.checkpoint_verification import CheckpointVerdict, verify_checkpoints
 from portbook.audit.inclusion_proof import BadProof, InclusionProof, check_proof, covering, proof_of
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.audit.keyed_digests import KEY_BYTES, AuditKey, BadAuditKey, KeyedPart
+from portbook.audit.keyed_digests import AuditKey, BadAuditKey, KeyedPart
 from portbook.audit.log_reader import Located, lines_of, stream_folder
 from portbook.audit.verification_report import (
     CHAINED_STREAMS,
@@ -429,21 +428,9 @@ def key(path: Path, *, is_json: bool) -> None:
     out = claim_stdout()
     is_new = not path.exists()
     try:
-        key = _make_audit_key(path) if is_new else load_audit_key(path)
+        key = make_audit_key(path) if is_new else load_audit_key(path)
     except (OSError, BadAuditKey) as error:
         raise stop_with(error) from None
     if is_new:
         say(f"wrote {path}, which is secret")
     print_data({"key_id": key.key_id}, [key.key_id], out, is_json=is_json)
-
-
-def _make_audit_key(path: Path) -> AuditKey:
-    """Write a new key to a file that only its owner can read, and return it.
-
-    Raises `OSError` where there is such a file, or it cannot be written.
-    """
-    key = AuditKey(os.urandom(KEY_BYTES))
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(key.to_text())
-    return key
