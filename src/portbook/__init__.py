@@ -9,14 +9,14 @@ from portbook.version import __version__
 if TYPE_CHECKING:
     from portbook.canonical import NotJSON
     from portbook.doors.http.mounted_asgi_app import MountedApp
-    from portbook.envelope.controls_in_meta import Controls
     from portbook.envelope.envelope_check import inspect_envelope
     from portbook.envelope.envelope_members import Failure, enclose
     from portbook.envelope.errors_and_warnings import Problem
+    from portbook.envelope.request_for_envelope import Controls
     from portbook.envelope.wrap_and_unwrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
     from portbook.errors import CanonicalError, Failed
+    from portbook.provenance.record_inputs_and_outputs import Subject
     from portbook.provenance.signing import BadKey, PublicKey, SigningKey
-    from portbook.provenance.subject import Subject
     from portbook.tools.content import Blob, Content, Embedded, Message, ResourceLink, Text
     from portbook.tools.context import Context
     from portbook.tools.contract_registry import BadBundle, SchemaRegistry
@@ -78,7 +78,7 @@ _HOMES = {
     "BadTool": "portbook.tools.spec",
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
-    "Controls": "portbook.envelope.controls_in_meta",
+    "Controls": "portbook.envelope.request_for_envelope",
     "Failed": "portbook.errors",
     "Failure": "portbook.envelope.envelope_members",
     "MountedApp": "portbook.doors.http.mounted_asgi_app",
@@ -90,7 +90,7 @@ _HOMES = {
     "SchemaRegistry": "portbook.tools.contract_registry",
     "ToolError": "portbook.tools.spec",
     "SigningKey": "portbook.provenance.signing",
-    "Subject": "portbook.provenance.subject",
+    "Subject": "portbook.provenance.record_inputs_and_outputs",
     "ToolFailed": "portbook.envelope.wrap_and_unwrap",
     "Toolset": "portbook.tools.toolset",
     "enclose": "portbook.envelope.envelope_members",

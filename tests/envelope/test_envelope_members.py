@@ -23,7 +23,7 @@ from portbook import (
     unwrap,
 )
 from portbook.canonical import canonical_bytes, digest, json_bytes
-from portbook.envelope.controls_in_meta import Mode, read_controls
+from portbook.envelope.request_for_envelope import Mode, read_controls
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.provenance.anchors import Evidence
 from portbook.provenance.artifacts import Artifact

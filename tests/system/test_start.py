@@ -86,7 +86,7 @@ NEVER = [
     "portbook.executors.http",
     "portbook.net.destinations",
     "portbook.net.http_client",
-    "portbook.provenance.record_and_run_id",
+    "portbook.provenance.record_inputs_and_outputs",
     "portbook.provenance.signing",
     "portbook.policy.rules_without_effect",
     "portbook.schema.evaluation_cost",

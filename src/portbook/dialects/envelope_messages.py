@@ -7,8 +7,7 @@ from typing import Any, Final, cast
 from portbook.canonical import json_bytes
 from portbook.dialects.exchange_contract import MessageExchange
 from portbook.dialects.portbook_meta import NO_CONTROLS, RequestMeta, controls_of
-from portbook.envelope.controls_in_meta import take_meta
-from portbook.envelope.request_for_envelope import read_request
+from portbook.envelope.request_for_envelope import read_request, take_meta
 from portbook.errors import CanonicalError, Finding, Reason, Refused, Stage
 from portbook.model import (
     JSON,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import NotJSON
-from portbook.envelope.controls_in_meta import CONTROLS, Controls, Default, are_plain, read_controls
+from portbook.envelope.request_for_envelope import CONTROLS, Controls, Default, are_plain, read_controls
 from portbook.errors import Ending
 from portbook.model import JSON, EnvelopeRequest, JSONObject, Occasion
 from portbook.text.named_tuple import NamedTuple
@@ -18,8 +18,8 @@ from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
     from portbook.envelope.envelope_members import RecordedResults
+    from portbook.provenance.record_inputs_and_outputs import Subject
     from portbook.provenance.signing import Signer
-    from portbook.provenance.subject import Subject
 
 __all__ = ["CallEnvelopes", "KnownRun"]
 
@@ -128,8 +128,7 @@ class CallEnvelopes:
 
 def _subject(wish: EnvelopeRequest, known: KnownRun) -> Subject:
     """Return what is known about a run, in the form of provenance."""
-    from portbook.provenance.inputs_and_outputs import referred_artifact
-    from portbook.provenance.subject import Subject
+    from portbook.provenance.record_inputs_and_outputs import Subject, referred_artifact
 
     definition, input_schema, output_schema = known.tool.digests
     return Subject(

@@ -25,8 +25,8 @@ from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.provenance.anchors import parse_anchor, resolves
 from portbook.provenance.artifacts import digested_bytes, is_json
-from portbook.provenance.inputs_and_outputs import ARGUMENTS, RESULT
 from portbook.provenance.method_ids import PROMISES, flaw_of
+from portbook.provenance.record_inputs_and_outputs import ARGUMENTS, RESULT
 from portbook.provenance.signing import ALGORITHM, BadKey, PublicKey, signed_bytes
 from portbook.schema.engine import Validator
 from portbook.schema.violation_wording import shorten

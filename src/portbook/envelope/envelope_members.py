@@ -16,18 +16,23 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from portbook.canonical import NotJSON, json_bytes
-from portbook.envelope.controls_in_meta import Controls
 from portbook.envelope.errors_and_warnings import NO_PROVENANCE, OVERSIZE, UNRESOLVED, Problem, ending_problem
+from portbook.envelope.request_for_envelope import Controls
 from portbook.envelope.wrap_and_unwrap import ENVELOPE, is_envelope
 from portbook.errors import Ending
 from portbook.model import JSON, JSONObject
 from portbook.provenance import method_ids
 from portbook.provenance.anchors import Evidence, parse_anchor, resolves
 from portbook.provenance.artifacts import Artifact
-from portbook.provenance.inputs_and_outputs import ARGUMENTS, RESULT, inputs_of, output_of
-from portbook.provenance.record_and_run_id import ProvenanceForm
+from portbook.provenance.record_inputs_and_outputs import (
+    ARGUMENTS,
+    RESULT,
+    ProvenanceForm,
+    Subject,
+    inputs_of,
+    output_of,
+)
 from portbook.provenance.signing import ALGORITHM, Signer, signed_bytes
-from portbook.provenance.subject import Subject
 
 __all__ = ["Failure", "RecordedResults", "enclose"]
 

@@ -21,7 +21,7 @@ from portbook.provenance.anchors import (
     parse_anchor,
     resolves,
 )
-from portbook.provenance.inputs_and_outputs import ARGUMENTS
+from portbook.provenance.record_inputs_and_outputs import ARGUMENTS
 from portbook.tools.tool_error_text import StatedError, stated_error
 
 __all__ = [

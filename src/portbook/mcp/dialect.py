@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.portbook_meta import context_of, controls_of
-from portbook.envelope.controls_in_meta import CONTROLS
+from portbook.envelope.request_for_envelope import CONTROLS
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import (
     NAME_AND_ARGUMENTS,

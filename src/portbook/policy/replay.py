@@ -11,9 +11,8 @@ from collections.abc import Hashable
 from typing import Final, Literal, NamedTuple
 
 from portbook.model import JSON, JSONObject
-from portbook.policy.argument_defaults import Gap, find
-from portbook.policy.decision_and_remedy import Policy, PolicyInput, decide
-from portbook.policy.rule import Rule
+from portbook.policy.decision_by_limits_and_rules import Policy, PolicyInput, Rule, decide
+from portbook.policy.where_condition import Gap, find
 from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, named_by
 

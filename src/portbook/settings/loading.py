@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import AllowedKey
-from portbook.policy.declared_limits import LIMIT_NAMES, Limits
+from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES, Limits
 from portbook.settings.all_problems_at_once import BadSettings, ProblemList
 from portbook.settings.declared_settings import SETTINGS, CertificateFiles, Setting
 from portbook.settings.setting_value import value_from_text, value_of

@@ -8,7 +8,7 @@ from portbook.audit.basis import Bases
 from portbook.audit.record_form import RecordForms
 from portbook.model import NOBODY, JSONObject, Run, Start, read_only
 from portbook.policy import Action, Decision, Policy, ToolPolicy
-from portbook.policy.declared_limits import timeout_ms_of
+from portbook.policy.decision_by_limits_and_rules import timeout_ms_of
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
 

@@ -13,7 +13,7 @@ from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Route, Serve
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.policy.declared_limits import LIMIT_NAMES
+from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES
 
 __all__ = ["EXPLAIN", "POLICY", "QUESTION", "REPLAY", "TRIAL", "explain_call", "replay_calls", "show_policy"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import Reason
-from portbook.policy import Decision, Limits, PolicyInput, decide, read_policy
+from portbook.policy import Action, Decision, Limits, PolicyInput, decide, read_policy
 from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect
 from support.policy_tables import CALL, case, policy, rule
@@ -154,3 +154,41 @@ def test_the_digest_changes_when_a_decision_could_and_not_when_only_lines_do() -
         policy(ask, max_attempts=3),
     ]
     assert len({each.digest for each in [*others, same]}) == len(others) + 1
+
+
+# What a rule matches: the calls that all of its lists match, and no others.
+
+
+@pytest.mark.parametrize(
+    ("conditions", "subject", "expected"),
+    [
+        case("its tool", {"tools": ["refund"]}, CALL, True),
+        case("a pattern of it", {"tools": ["re*"]}, CALL, True),
+        case("another tool", {"tools": ["order"]}, CALL, False),
+        case("its effect", {"effects": ["write"]}, CALL, True),
+        case("another effect", {"effects": ["read", "destructive"]}, CALL, False),
+        case("its caller", {"callers": ["a?a"]}, CALL, True),
+        case("another caller", {"callers": ["bob"]}, CALL, False),
+        case("its session", {"sessions": ["night-*"]}, CALL._replace(session="night-1"), True),
+        case("another session", {"sessions": ["night-*"]}, CALL._replace(session="day"), False),
+        case("no session", {"sessions": ["night-*"]}, CALL, False),
+        case("its kind", {"kinds": ["tool"]}, CALL, True),
+        case("another kind", {"kinds": ["resource", "prompt"]}, CALL, False),
+        case("one of its tags", {"tags": ["mon*", "x"]}, CALL._replace(tags=("shop", "money")), True),
+        case("another tag", {"tags": ["mon*"]}, CALL._replace(tags=("shop",)), False),
+        case("no tags", {"tags": ["?"]}, CALL, False),
+        case("any tags or none", {"tags": ["*"]}, CALL, True),
+        case("all of several", {"tools": ["refund"], "callers": ["ada"]}, CALL, True),
+        case("one of several is not enough", {"tools": ["refund"], "callers": ["bob"]}, CALL, False),
+    ],
+)
+def test_a_rule_is_about_the_calls_that_all_of_its_lists_match(
+    conditions: dict[str, Any], subject: PolicyInput, *, expected: bool
+) -> None:
+    decision = decide(policy(rule("no", "deny", **conditions)), subject)
+    assert (decision.action is Action.DENY) is expected
+
+
+def test_a_rule_without_tags_keeps_the_digest_that_approvals_are_bound_to() -> None:
+    assert "tags" not in policy(rule("no", "deny")).rules[0].as_data()
+    assert policy(rule("no", "deny", tags=["a"])).rules[0].as_data()["tags"] == ["a"]

@@ -1,14 +1,20 @@
-"""`decide`: the one function that applies a policy. Pure: the same call gets the same decision."""
+"""How a policy decides a call: its limits, its rules, and `decide`, which applies both. Pure: no I/O.
+
+- `Limits`: the keys of `[policy]` beside the rules, declared once, which no rule lifts; deadlines.
+- `Rule`: which calls a rule matches, and what happens to them.
+- `decide` and `ToolPolicy`: the decision on one call, and its remedy. The same call gets the same decision.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.errors import Reason
+from portbook.globs import matches
 from portbook.model import JSONObject
-from portbook.policy.declared_limits import Limits, needs_approval_by_default
-from portbook.policy.rule import Action, Rule
+from portbook.policy.where_condition import Condition
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.spec import Effect, ToolSpec
 
@@ -16,7 +22,151 @@ if TYPE_CHECKING:
     from portbook.net.destinations import Destinations
     from portbook.tools.http_operation import HttpOperation
 
-__all__ = ["Decision", "Policy", "PolicyInput", "ToolPolicy", "decide"]
+__all__ = [
+    "LIMIT_CHOICES",
+    "LIMIT_NAMES",
+    "Action",
+    "Decision",
+    "Limits",
+    "Policy",
+    "PolicyInput",
+    "Rule",
+    "ToolPolicy",
+    "decide",
+    "timeout_ms_of",
+]
+
+# Which effects need approval where no rule decides: the setting `policy.approval`.
+
+ApprovalByDefault = Literal["never", "writes", "always"]
+
+
+def needs_approval_by_default(approval: ApprovalByDefault, effect: Effect) -> bool:
+    """Return whether a call with this effect needs approval: every effect but `read` counts as a write."""
+    return approval == "always" or (approval == "writes" and effect is not Effect.READ)
+
+
+_Default: TypeAlias = Literal["allow", "deny"]
+_Approver: TypeAlias = Literal["operator", "client"]
+
+
+class Limits(NamedTuple):
+    """What no rule can lift, and what happens where no rule decides, as the operator wrote it.
+
+    `settings/declared_settings.py` says what each one means and takes its default from here; the places and
+    the digest of a policy follow these fields.
+    """
+
+    allowed_domains: tuple[str, ...] | None = None
+    allowed_networks: tuple[str, ...] = ()
+    allowed_methods: tuple[str, ...] | None = None
+    effects: tuple[str, ...] | None = None
+    max_payload_bytes: int | None = None
+    max_execution_timeout_ms: int | None = None
+    max_attempts: int | None = None
+    max_calls_per_minute: int | None = None
+    default: _Default = "allow"
+    approval: ApprovalByDefault = "never"
+    approver: _Approver = "operator"
+    require_redaction: bool = False
+
+
+LIMIT_NAMES: Final = Limits._fields
+# By name, of those that are one of a few words.
+LIMIT_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "default": get_args(_Default),
+    "approval": get_args(ApprovalByDefault),
+    "approver": get_args(_Approver),
+}
+
+
+# How long a call may run; an executor keeps the deadline.
+
+
+def timeout_ms_of(own_ms: int | None, default_ms: int, limits: Limits) -> int:
+    """Return the time that a call of a tool may take, in milliseconds.
+
+    1. The tool's own timeout; without one, the default of the settings.
+    2. Never more than policy allows (`max_execution_timeout_ms`).
+    """
+    timeout_ms = own_ms or default_ms
+    longest = limits.max_execution_timeout_ms
+    return timeout_ms if longest is None else min(timeout_ms, longest)
+
+
+# The rules.
+
+
+class Action(StrEnum):
+    """What happens to a call; of several matching rules, the first of these actions wins."""
+
+    DENY = "deny"
+    ASK = "ask"
+    ALLOW = "allow"
+
+
+_EVERYTHING: Final = ("*",)
+
+
+class Rule(NamedTuple):
+    """A rule. Each of its lists must match; an empty `where` matches every call."""
+
+    name: str
+    action: Action
+    place: str
+    """The file and line of the rule."""
+    tools: tuple[str, ...] = _EVERYTHING
+    kinds: tuple[str, ...] = _EVERYTHING
+    effects: tuple[str, ...] = _EVERYTHING
+    tags: tuple[str, ...] = _EVERYTHING
+    """Patterns of tags, one of which a tag of the tool must match; `*` alone also for tools without tags."""
+    callers: tuple[str, ...] = _EVERYTHING
+    sessions: tuple[str, ...] = _EVERYTHING
+    where: tuple[Condition, ...] = ()
+    approver: Literal["operator", "client"] = "operator"
+    """Who may approve the call, if the rule asks."""
+
+    def is_about(self, kind: str, name: str, effect: str, tags: tuple[str, ...]) -> bool:
+        """Return whether this rule can ever match a call of that tool, resource or prompt."""
+        return (
+            matches(self.tools, name)
+            and matches(self.kinds, kind)
+            and matches(self.effects, effect)
+            and (not self.selects_tags or any(matches(self.tags, tag) for tag in tags))
+        )
+
+    @property
+    def selects_tags(self) -> bool:
+        """Return whether it depends on the tags of a tool which rules match it."""
+        return "*" not in self.tags
+
+    def matches(self, caller: str, session: str, arguments: JSONObject, input_schema: JSONObject) -> bool:
+        """Return whether the rule matches a call of a tool that it is about."""
+        is_cautious = self.action is not Action.ALLOW
+        return (
+            matches(self.callers, caller)
+            and matches(self.sessions, session)
+            and all(each.holds(arguments, input_schema, is_cautious=is_cautious) for each in self.where)
+        )
+
+    def as_data(self) -> JSONObject:
+        """Return the rule without its place, for the digest of the policy."""
+        return {
+            "name": self.name,
+            "action": self.action.value,
+            "tools": list(self.tools),
+            "kinds": list(self.kinds),
+            "effects": list(self.effects),
+            # Only where they matter, so that other policies keep the digest that approvals are bound to.
+            **({"tags": list(self.tags)} if self.selects_tags else {}),
+            "callers": list(self.callers),
+            "sessions": list(self.sessions),
+            "where": {each.pointer: each.schema for each in self.where},
+            "approver": self.approver,
+        }
+
+
+# The decision.
 
 
 class PolicyInput(NamedTuple):

@@ -9,8 +9,7 @@ import pytest
 
 from portbook.canonical import digest
 from portbook.provenance.artifacts import Artifact, Digest
-from portbook.provenance.inputs_and_outputs import inputs_of, output_of, referred_artifact
-from portbook.provenance.subject import Subject
+from portbook.provenance.record_inputs_and_outputs import Subject, inputs_of, output_of, referred_artifact
 from portbook.tools.contract_registry import SchemaRegistry
 
 SUBJECT = Subject("t", "1", arguments={"a": 1})
@@ -113,3 +112,25 @@ def test_a_reference_becomes_an_artifact_whose_digest_is_a_claim(reference: Any,
     assert made == artifact
     assert made.is_claimed is ("digest" in reference)
     assert SchemaRegistry().load("artifact.v0.1").is_valid(made.to_json())
+
+
+# What is known about a run, and what it may not hold.
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"tool": ""}, "tool: must have 1 to 200 characters"),
+        ({"tool": "x" * 201}, "tool: must have 1 to 200 characters"),
+        ({"tool": "t", "version": ""}, "version: must have 1 to 100 characters"),
+        ({"tool": "t", "adapter": "x" * 101}, "adapter: must have 1 to 100 characters"),
+        ({"tool": "t", "request_id": "x" * 201}, "request_id: must have 0 to 200 characters"),
+        ({"tool": "t", "policy_digest": "A" * 64}, "policy_digest: must be 64 lower-case hexadecimal digits"),
+        ({"tool": "t", "rule_digest": ""}, "rule_digest: must be 64 lower-case hexadecimal digits"),
+        ({"tool": "t", "methods": ("Bad-id",)}, "methods: 'Bad-id' is not a method id"),
+        ({"tool": "t", "methods": ("engine.ok", "audit.x")}, "starts with audit, which is reserved"),
+    ],
+)
+def test_a_subject_that_no_record_may_hold_is_refused(given: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Subject(**given)

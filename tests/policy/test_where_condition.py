@@ -8,7 +8,7 @@ import pytest
 
 from portbook.model import JSONObject
 from portbook.policy import decide
-from portbook.policy.argument_defaults import Reach, reach
+from portbook.policy.where_condition import Reach, reach
 from support.policy_tables import CALL, case, policy, rule
 
 AMOUNT: JSONObject = {"type": "object", "properties": {"cents": {"type": "integer", "default": 20_000}}}

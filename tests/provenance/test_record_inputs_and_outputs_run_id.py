@@ -13,9 +13,7 @@ from portbook.canonical import canonical_bytes, digest
 from portbook.ids import run_id
 from portbook.model import Occasion
 from portbook.provenance.artifacts import Artifact
-from portbook.provenance.inputs_and_outputs import inputs_of
-from portbook.provenance.record_and_run_id import ProvenanceForm
-from portbook.provenance.subject import Subject
+from portbook.provenance.record_inputs_and_outputs import ProvenanceForm, Subject, inputs_of
 from portbook.tools.contract_registry import SchemaRegistry
 
 SUBJECT = Subject("t", "1", arguments={"a": 1})

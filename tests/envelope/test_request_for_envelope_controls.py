@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.envelope.controls_in_meta import Controls, Default, read_controls, take_meta
+from portbook.envelope.request_for_envelope import Controls, Default, read_controls, take_meta
 
 OFF = Controls(is_wanted=False)
 
