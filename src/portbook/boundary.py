@@ -35,7 +35,7 @@ from portbook.mcp.unreadable_messages import unread
 from portbook.model import JSON, Answer, Arrival, Caller, Completed, Done, JSONObject
 from portbook.pipeline import Pipeline
 from portbook.policy import Policy
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.executors.mcp_server_request import UpstreamRequest, capabilities_of, params_of
 from portbook.model import Identity, Run
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.upstream_entry import UpstreamEntry

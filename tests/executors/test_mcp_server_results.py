@@ -9,7 +9,7 @@ import pytest
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.executors.mcp_server_results import ending_by, result_in
 from portbook.model import Kind
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.upstreams.answer_checks import BadAnswer, RpcError

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.errors import Failed
 from portbook.executors.mcp_server_tasks import follow_task
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams.answer_checks import RpcError
 from support.fake_upstream import FakeLink, connected, text
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.executors.mcp_server_tasks import asked_in, require_state, result_of_state
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams.answer_checks import BadAnswer, RpcError
 from portbook.upstreams.connection import UpstreamConnection
 from support.fake_upstream import FakeLink, connected, text

@@ -7,7 +7,7 @@ from typing import Any
 from portbook.apis.left_out_operations import LeftOutOperation
 from portbook.apis.openapi.operation_reader import ImportedOperation
 from portbook.apis.request_composer import Composed, Composer
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.tools.http_operation import HttpOperation
 
 STRING: dict[str, Any] = {"type": "string"}

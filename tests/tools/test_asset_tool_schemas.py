@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.asset_tools import asset_tools
+from portbook.assets.asset_tools_and_resources import asset_tools
 from portbook.assets.library import EMPTY
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS
 from portbook.tools.catalog import Catalog

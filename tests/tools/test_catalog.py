@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import BadTool, Effect, ToolSpec
 from portbook.tools.upstream_entry import UpstreamEntry

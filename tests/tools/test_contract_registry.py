@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from portbook import SchemaRegistry, Toolset
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import SchemaViolation
+from portbook.schema.engine import SchemaViolation, validator_for
 from portbook.tools.contract_registry import BadBundle
 from portbook.tools.packaged_files import shipped_folder
 from portbook.tools.toolset_loader import load_toolsets

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams import connection as module
 from portbook.upstreams import open_requests
 from portbook.upstreams.answer_checks import BadAnswer, RpcError

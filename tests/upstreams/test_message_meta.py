@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams.message_meta import client_capabilities, meta_for, related_task, without_reserved
 
 META = "io.modelcontextprotocol/"

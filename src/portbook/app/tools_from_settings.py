@@ -67,8 +67,7 @@ def collect_tools(
     left_out: tuple[LeftOutOperation, ...] = ()
     library = asset_library(settings)
     if library is not None:
-        from portbook.assets.asset_resources import asset_resources
-        from portbook.assets.asset_tools import asset_tools
+        from portbook.assets.asset_tools_and_resources import asset_resources, asset_tools
 
         warnings.extend(_placed(settings, each) for each in library.warnings)
         secrets = "give" if settings.asset_redaction == "off" else "refuse"

@@ -16,7 +16,7 @@ from typing import Final, TextIO
 from portbook.errors import Failed, Reason
 from portbook.escaping import escaped, escaped_json
 from portbook.model import JSON, Draft, JSONObject
-from portbook.protocol.negotiated_session import LEVELS
+from portbook.protocol.negotiation import LEVELS
 
 __all__ = ["TerminalClient"]
 

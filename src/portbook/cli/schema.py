@@ -18,7 +18,7 @@ from portbook.escaping import escaped_lines
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import without_secrets
 from portbook.net.override_fetch import CannotFetch, fetch
-from portbook.protocol.mcp_methods import METHODS, Method, method_of
+from portbook.protocol.revisions_and_methods import METHODS, Method, method_of
 from portbook.schema.official_schema_override import FETCH_S, MAX_BYTES, BadOverride, check_override
 from portbook.schema.official_schemas import (
     NEWEST,

@@ -9,7 +9,7 @@ from typing import Final, cast
 from portbook.executors.mcp_server_tasks import runs_as_task
 from portbook.model import JSON, Client, JSONObject, Run
 from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
-from portbook.protocol.negotiated_session import LEVELS
+from portbook.protocol.negotiation import LEVELS
 from portbook.tools.catalog import Tool
 from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.tools.uri_templates import UriTemplate

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.tools.catalog import Tool
 from portbook.tools.client_capabilities import known_capabilities
 from portbook.upstreams.answer_checks import UNREADABLE, BadAnswer, RpcError

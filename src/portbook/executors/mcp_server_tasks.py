@@ -14,8 +14,8 @@ from typing import Final, cast
 
 from portbook.errors import Failed, Finding, Reason
 from portbook.model import JSON, Client, JSONObject, Run
-from portbook.protocol.mcp_methods import method_of
 from portbook.protocol.message_validation import INPUT_REQUIRED
+from portbook.protocol.revisions_and_methods import method_of
 from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.upstreams.answer_checks import BadAnswer, RpcError
 from portbook.upstreams.connection import UpstreamConnection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from portbook.model import JSONObject
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 
 __all__ = ["as_page", "cached_by_all", "kept_for"]
 

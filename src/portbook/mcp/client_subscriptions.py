@@ -24,7 +24,7 @@ from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON, Answer, Arrival, Caller, Done, JSONObject, Kind
 from portbook.pipeline import Pipeline
 from portbook.protocol.extensions import task_ids_of
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
 from portbook.wire.jsonrpc import result_frame
 from portbook.wire.parsing import parse
 

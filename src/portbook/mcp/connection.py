@@ -28,7 +28,7 @@ from portbook.mcp.task_runner import TaskRunner
 from portbook.mcp.unreadable_messages import answer_unread, unread
 from portbook.mcp.wait_for_task_and_its_questions import attend_task
 from portbook.model import JSON, Answer, Arrival, Completed, Done, JSONObject
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
 from portbook.stages.state import CallState
 from portbook.wire.jsonrpc import NO_ID, Id, nobody_waits, not_an_object, read_id, result_frame
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame

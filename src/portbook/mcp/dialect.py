@@ -53,12 +53,10 @@ from portbook.protocol.extensions import (
     findings_of,
     missing_extension,
 )
-from portbook.protocol.mcp_methods import Sender, method_of
 from portbook.protocol.message_validation import SchemaValidator
 from portbook.protocol.mirrored_headers import VERSION, are_mirrored, refuse_headers
-from portbook.protocol.negotiated_session import Session
-from portbook.protocol.negotiation import META_REVISION, revision_of
-from portbook.protocol.revisions import REVISIONS, Revision
+from portbook.protocol.negotiation import META_REVISION, Session, revision_of
+from portbook.protocol.revisions_and_methods import REVISIONS, Revision, Sender, method_of
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from portbook.errors import Ending, Reason, Stage
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 
 __all__ = ["status_of"]
 

@@ -7,7 +7,7 @@ from typing import Final, cast
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Reason
 from portbook.model import JSON, JSONObject
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.wire.violations import violations
 
 __all__ = ["META_ENVELOPE", "META_ERROR", "META_LINKS", "META_REDACTED", "told_to_model"]

@@ -39,8 +39,8 @@ from portbook.model import (
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.mirrored_headers import VERSION, refuse_params
-from portbook.protocol.negotiated_session import Session
-from portbook.protocol.revisions import Revision
+from portbook.protocol.negotiation import Session
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.text.named_tuple import NamedTuple, new_tuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI

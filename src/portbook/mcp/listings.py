@@ -14,7 +14,7 @@ from portbook.canonical import json_bytes
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
 from portbook.model import JSON, Caller, JSONObject
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.tools.annotations import hints_by_effect
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import UriTemplate

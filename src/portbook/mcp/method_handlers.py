@@ -27,8 +27,8 @@ from portbook.mcp.skill_methods import directory_of, skill_of, skills_of
 from portbook.mcp.task_methods import OwnedTasks, TaskDesk, task_answers, task_request_answers
 from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.extensions import task_ids_of
-from portbook.protocol.negotiated_session import Session
-from portbook.protocol.revisions import Revision
+from portbook.protocol.negotiation import Session
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog, Tool
 

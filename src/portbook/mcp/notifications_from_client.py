@@ -10,7 +10,7 @@ from portbook.mcp.exchange import McpExchange
 from portbook.mcp.running_request import Cancel, key_of
 from portbook.model import Answer, JSONObject
 from portbook.pipeline import Pipeline
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
 
 __all__ = ["take_notification"]
 

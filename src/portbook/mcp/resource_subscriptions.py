@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
 
 __all__ = ["subscribe", "unsubscribe"]
 

@@ -20,7 +20,7 @@ from portbook.mcp.notifications_to_client import Mode, first_of
 from portbook.model import JSON, JSONObject, Sealed
 from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.message_validation import INPUT_REQUIRED, RESULT, SchemaValidator
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 

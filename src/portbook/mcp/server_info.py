@@ -9,7 +9,7 @@ from portbook.mcp.cache_lifetime import cached_by_all
 from portbook.mcp.listings import has_tasks
 from portbook.model import JSONObject
 from portbook.protocol.extensions import SKILLS, TASKS
-from portbook.protocol.revisions import STATELESS_REVISIONS, Revision
+from portbook.protocol.revisions_and_methods import STATELESS_REVISIONS, Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.version import __version__

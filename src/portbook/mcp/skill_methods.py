@@ -7,7 +7,7 @@ from typing import Final, cast
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.listings import described_resource
 from portbook.model import JSONObject
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import SKILL_SCHEME
 

@@ -8,7 +8,7 @@ from portbook.errors import Ending, Refused
 from portbook.mcp.exchange import write_error
 from portbook.model import JSON, Answer, Arrival, Call, CallerContext
 from portbook.pipeline import Pipeline
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.wire.jsonrpc import Id
 from portbook.wire.trace_context import trace_of
 

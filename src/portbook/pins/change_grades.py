@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from portbook.assets.compat.equivalence import LABELS
 from portbook.assets.compat.pattern_comparison import TextLanguages
+from portbook.assets.compat.subschemas import LABELS
 from portbook.assets.compat.verdict import Comparison, Compatibility, compare
 from portbook.canonical import NotJSON, canonical_bytes, fingerprint
 from portbook.errors import Finding

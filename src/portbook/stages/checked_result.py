@@ -14,8 +14,7 @@ from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSON, NO_WISH, JSONObject, Kind, Occasion
 from portbook.redaction import Redactor
-from portbook.schema.cache import LateValidator
-from portbook.schema.engine import Validator, compile_official
+from portbook.schema.engine import LateValidator, Validator, compile_official
 from portbook.stages.ports import LARGE_BYTES
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool

@@ -13,8 +13,8 @@ from portbook.errors import REASONS, Reason
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.running_request import Work
 from portbook.model import Answer, JSONObject
-from portbook.protocol.negotiated_session import Session
-from portbook.protocol.revisions import REVISIONS, Revision
+from portbook.protocol.negotiation import Session
+from portbook.protocol.revisions_and_methods import REVISIONS, Revision
 from portbook.stages.state import CallState
 from portbook.testing.boundary_of_test import World
 from portbook.testing.inquiries_and_answers import (

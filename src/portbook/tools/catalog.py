@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from portbook.canonical import NotJSON, digest, fingerprint
 from portbook.model import JSON, JSONObject, Kind
 from portbook.protocol.mirrored_headers import BadMark, Mark, marked_params
-from portbook.schema.cache import LateValidator, validator_for
-from portbook.schema.engine import BadSchema, Validator, compile_schema
+from portbook.schema.engine import BadSchema, LateValidator, Validator, compile_schema, validator_for
 from portbook.schema.json_schema_drafts import dialect_of
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.claimed_names import claims_of, refused_claims, require_apart

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from portbook.errors import Refused
 from portbook.model import JSONObject
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, Validator
+from portbook.schema.engine import BadSchema, Validator, validator_for
 from portbook.schema.violation_wording import escape_pointer
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.packaged_files import shipped_folder
@@ -97,7 +96,7 @@ class SchemaRegistry:
         def find(reference: str) -> Any:
             return contracts[reference][1] if reference in contracts else None
 
-        from portbook.schema.cross_file_references import bundle  # late: few processes compile a contract
+        from portbook.schema.references import bundle  # late: few processes compile a contract
 
         return _compiled(path, bundle(document, find), ())
 

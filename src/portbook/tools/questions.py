@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from portbook.canonical import fingerprint
 from portbook.model import JSON, JSONObject
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 
 __all__ = ["Answered", "Form", "OpenPage", "Question", "Roots", "Sample", "Sampled"]
 

@@ -62,7 +62,7 @@ def shown_of(what: str, **members: Any) -> JSONObject:
 
 def require_valid(what: str, given: JSONObject, schema: JSONObject) -> None:
     """Raise `BadTool` where metadata of `what` breaks its schema."""
-    from portbook.schema.cache import validator_for  # loads the engine only where needed
+    from portbook.schema.engine import validator_for  # loads the engine only where needed
 
     findings = validator_for(schema).findings(given)
     if findings:

@@ -8,9 +8,8 @@ from typing import Any, Final, cast
 
 from portbook.errors import Finding, Refused
 from portbook.model import JSON, JSONObject
-from portbook.protocol.mcp_methods import method_of
 from portbook.protocol.message_validation import INPUT_REQUIRED, RESULT, SchemaValidator
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS, method_of
 from portbook.text.named_tuple import NamedTuple
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import parse

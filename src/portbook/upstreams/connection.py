@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, cast
 from portbook.canonical import json_bytes
 from portbook.errors import Finding
 from portbook.model import JSONObject, Run
-from portbook.protocol.negotiated_session import LEVELS
-from portbook.protocol.revisions import NEWEST_HANDSHAKE, Revision
+from portbook.protocol.negotiation import LEVELS
+from portbook.protocol.revisions_and_methods import NEWEST_HANDSHAKE, Revision
 from portbook.upstreams.answer_checks import (
     NO_MESSAGE,
     UNREADABLE,

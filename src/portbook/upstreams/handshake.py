@@ -20,7 +20,12 @@ from typing import Final
 
 from portbook.errors import REASONS, Reason
 from portbook.model import JSONObject
-from portbook.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS
+from portbook.protocol.revisions_and_methods import (
+    HANDSHAKE_REVISIONS,
+    NEWEST_HANDSHAKE,
+    REVISIONS,
+    STATELESS_REVISIONS,
+)
 from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer, RpcError
 from portbook.upstreams.connection import Events, UpstreamConnection
 from portbook.upstreams.listed_definitions import Offer, TooMany, observe

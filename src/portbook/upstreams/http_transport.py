@@ -18,7 +18,7 @@ from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.protocol.mirrored_headers import Mark
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams.secret_values import ValueReader
 from portbook.upstreams.sent_mirrored_headers import mirrored_headers
 from portbook.upstreams.transport import (

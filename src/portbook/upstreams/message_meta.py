@@ -7,7 +7,7 @@ from typing import Final
 from portbook.model import JSON, JSONObject
 from portbook.protocol.extensions import META_CAPABILITIES
 from portbook.protocol.negotiation import META_REVISION
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.version import __version__
 
 __all__ = ["CLIENT_INFO", "client_capabilities", "meta_for", "related_task", "without_reserved"]

@@ -8,8 +8,7 @@ from typing import Final
 from portbook.canonical import json_bytes
 from portbook.errors import REASONS, Reason
 from portbook.model import JSON, JSONObject
-from portbook.protocol.mcp_methods import Sender, method_of
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision, Sender, method_of
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.open_requests import OpenRequests
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion

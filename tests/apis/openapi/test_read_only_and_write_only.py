@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from support.openapi_samples import STRING, accepts, document, only
 
 BASE = {

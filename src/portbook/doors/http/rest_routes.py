@@ -88,7 +88,7 @@ def brief_entry(tool: Tool) -> JSONObject:
 
 def whole_entry(tool: Tool, policy: Policy) -> JSONObject:
     """Return the answer of `GET /tools/NAME`: the entry of `GET /tools`, and what a form is made of."""
-    from portbook.schema.inlined_references import inlined_references  # late: only for forms
+    from portbook.schema.references import inlined_references  # late: only for forms
 
     return {
         **described(tool, policy),

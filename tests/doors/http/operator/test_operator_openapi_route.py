@@ -9,7 +9,7 @@ import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from portbook.doors.http.route_table import route_table
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from support.mcp_http_client import run, serving
 from support.operator_console import Console
 

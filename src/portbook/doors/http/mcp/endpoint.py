@@ -26,7 +26,7 @@ from portbook.errors import Reason, Refused
 from portbook.mcp.running_request import Work
 from portbook.model import Answer, Arrival
 from portbook.protocol.mirrored_headers import SESSION, VERSION
-from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
+from portbook.protocol.revisions_and_methods import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
 from portbook.stages.state import CallState
 from portbook.text.named_tuple import new_tuple
 from portbook.wire.lines_and_size_limit import Frame

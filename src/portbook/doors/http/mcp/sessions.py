@@ -22,7 +22,7 @@ from portbook.doors.http.mcp.sessions_in_memory import LiveSession, LiveSessions
 from portbook.errors import Refused
 from portbook.mcp.report_queue import Emit
 from portbook.model import Answer, Arrival, JSONObject
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
 
 if TYPE_CHECKING:
     from portbook.doors.http.mcp.shared_sessions import SharedSessions

@@ -16,7 +16,7 @@ from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Route, Serve
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, Arrival, JSONObject
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 

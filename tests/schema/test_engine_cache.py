@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from portbook.canonical import fingerprint
-from portbook.schema import cache
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, Validator, compile_schema
+from portbook.schema import engine
+from portbook.schema.engine import BadSchema, Validator, compile_schema, validator_for
 from portbook.tools.contract_registry import SchemaRegistry
 
 
@@ -26,8 +25,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         schemas.append(schema)
         return compile_schema(schema, key)
 
-    monkeypatch.setattr(cache, "_compiled", {})
-    monkeypatch.setattr(cache, "compile_schema", counting)
+    monkeypatch.setattr(engine, "_compiled", {})
+    monkeypatch.setattr(engine, "compile_schema", counting)
     return schemas
 
 
@@ -99,13 +98,13 @@ def test_threads_that_ask_at_once_all_get_the_same_validator(
 ) -> None:
     threads = 8
     everybody_compiles = threading.Barrier(threads, timeout=30)
-    counting = cache.compile_schema
+    counting = engine.compile_schema
 
     def meeting(schema: Any, key: str) -> Validator:
         everybody_compiles.wait()
         return counting(schema, key)
 
-    monkeypatch.setattr(cache, "compile_schema", meeting)
+    monkeypatch.setattr(engine, "compile_schema", meeting)
     found: list[Validator] = []
     workers = [
         threading.Thread(target=lambda: found.append(validator_for({"type": "string"})))

@@ -9,8 +9,7 @@ import pytest
 from portbook.errors import Reason
 from portbook.model import Done
 from portbook.policy import Action, Limits, Policy
-from portbook.stages.prepared_tool import PreparedTool
-from portbook.stages.rules_in_force import Rules
+from portbook.stages.rules_in_force import PreparedTool, Rules
 from support.fake_world import CALLERS, CATALOG, World, a_call, a_policy, a_rule, case
 
 

@@ -29,7 +29,7 @@ def test_a_stated_error_is_told_and_redacted() -> None:
         assert (result.reason, result.message, result.code) == ("TOOL_ERROR", "No room.", "ROOM.FULL")
         assert (result.data, result.is_retryable, result.is_redacted) == ({"token": "[redacted]"}, True, True)
         assert result.exception is None
-        assert result.record["error"]["note"].startswith("ToolError at test_tool_errors.py:")
+        assert result.record["error"]["note"].startswith("ToolError at test_ended_without_result.py:")
 
 
 def test_data_that_is_not_json_is_a_crash_that_says_so() -> None:

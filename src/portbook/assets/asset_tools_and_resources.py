@@ -1,8 +1,12 @@
-"""The asset tools: the library, the validator, the differ and the backend as tools of the catalog.
+"""The asset tools, and schemas and examples as MCP resources.
 
-All except `populate_backend` are quick and use memory only, so they run inline. They give documents that the
-operator or the caller put there, so these are never altered. `populate_backend` is an operation of an HTTP
-API, the backend's, whose answers are redacted as usual.
+- `asset_tools`: the library, the validator, the differ and the backend as tools of the catalog. All except
+  `populate_backend` are quick and use memory only, so they run inline. They give documents that the operator
+  or the caller put there, so these are never altered. `populate_backend` is an operation of an HTTP API, the
+  backend's, whose answers are redacted as usual.
+- `asset_resources`: each schema and each example has a URI, built from the name of a schema, or from the
+  path of an example below its folder. A resource is the document as it was when the library was read; it is
+  never altered.
 """
 
 from __future__ import annotations
@@ -10,17 +14,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, cast
+from urllib.parse import quote
 
 from portbook.assets.json_patch import diff_assets
 from portbook.assets.library import Library
 from portbook.assets.populate_backend import Backend, populating
 from portbook.assets.validate_asset import is_allowed, validate_asset, validate_many
+from portbook.canonical import json_bytes
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS
 from portbook.tools.spec import Effect, SecretUse, ToolSpec
 
-__all__ = ["asset_tools"]
+__all__ = ["asset_resources", "asset_tools"]
 
 _NOT_FOUND: Final[JSONObject] = {"ok": False, "reason": "not_found"}
 
@@ -129,3 +136,84 @@ def _refuse_disabled(_: JSONObject) -> Refused:
 
 def _fail_disabled(given: JSONObject) -> JSONObject:
     raise _refuse_disabled(given)
+
+
+# Resources.
+
+# The same as for lists: the documents change only with a restart.
+_CACHE_MS: Final = 60_000
+
+_NOTHING: Final[JSONObject] = {
+    "$schema": DIALECT,
+    "type": "object",
+    "properties": {},
+    "additionalProperties": False,
+}
+
+
+def asset_resources(library: Library, secrets: SecretUse = "refuse") -> list[ToolSpec]:
+    """Return a resource for every schema and every example of a library.
+
+    `secrets` says what happens to a document that holds one.
+    """
+    schemas = [
+        _resource(
+            f"portbook://schemas/{quote(schema.name)}",
+            schema.name,
+            "application/schema+json",
+            schema.document,
+            _member_text(schema.document, "description") or f"The JSON Schema of {schema.name} assets.",
+            _member_text(schema.document, "title"),
+            secrets=secrets,
+        )
+        for schema in library.schemas
+    ]
+    examples = [
+        _resource(
+            f"portbook://examples/{quote(example.below)}",
+            example.below,
+            "application/json",
+            example.document,
+            f"An example of the schema {example.schema}.",
+            secrets=secrets,
+        )
+        for example in library.examples
+    ]
+    return [*schemas, *examples]
+
+
+def _resource(
+    uri: str,
+    name: str,
+    mime_type: str,
+    document: JSONObject,
+    description: str,
+    title: str = "",
+    *,
+    secrets: SecretUse,
+) -> ToolSpec:
+    shown: JSONObject = {"name": name, "mimeType": mime_type}
+    if title:
+        shown["title"] = title
+
+    def read(_: JSONObject) -> list[JSON]:
+        return [{"mimeType": mime_type, "text": json_bytes(document).decode()}]
+
+    return ToolSpec(
+        name=uri,
+        description=description,
+        input_schema=_NOTHING,
+        output_schema=True,
+        effect=Effect.READ,
+        function=read,
+        is_inline=True,
+        kind="resource",
+        shown=shown,
+        cache_ms=_CACHE_MS,
+        secrets=secrets,
+    )
+
+
+def _member_text(document: JSONObject, member: str) -> str:
+    value = document.get(member)
+    return value if isinstance(value, str) else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.protocol.mcp_methods import METHODS, Sender, method_of
+from portbook.protocol.revisions_and_methods import METHODS, Sender, method_of
 from portbook.schema.official_schemas import REVISIONS
 from support.official_samples import definitions
 

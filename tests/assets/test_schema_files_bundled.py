@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.bundled_schemas import Bundler
+from portbook.assets.schema_files import Bundler
 from portbook.schema.engine import BadSchema
 
 HERE = "file:///library/"
