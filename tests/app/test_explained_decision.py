@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from portbook.access.callers import AllowedKey
 from portbook.app.explained_decision import PlacedKey, decide_call, doubt_about, explanation
 from portbook.policy import Limits, Policy, read_policy
+from portbook.stores.caller_keys import AllowedKey
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolSpec
 

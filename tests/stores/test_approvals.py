@@ -21,7 +21,7 @@ from portbook.errors import Reason, Refused
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.connection_and_clock import Connection
 from portbook.stores.postgres import database_writer
-from portbook.stores.postgres.bounded_connection import BoundedConnection
+from portbook.stores.postgres.connection_address_and_errors import BoundedConnection
 from portbook.stores.store_errors import StoreError, UnknownOutcome
 from support.approval_world import (
     ASK,

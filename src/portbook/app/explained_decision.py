@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from portbook.access.callers import ANONYMOUS, AllowedKey
 from portbook.errors import Reason
 from portbook.globs import matches
 from portbook.model import JSON, JSONObject
 from portbook.policy import Action, Decision, Policy, PolicyInput, decide
 from portbook.settings import Settings
+from portbook.stores.caller_keys import ANONYMOUS, AllowedKey
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Tool
 from portbook.wire.violations import violations_of

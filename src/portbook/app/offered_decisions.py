@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from portbook.access.callers import ANONYMOUS
 from portbook.app.rules_from_settings import policy_of
 from portbook.pins.approved_definitions_in_lock import PinLock
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.policy import Action, PolicyInput, decide
 from portbook.settings import Settings
+from portbook.stores.caller_keys import ANONYMOUS
 from portbook.tools.spec import Effect
 from portbook.upstreams.listed_definitions import ObservedDefinition
 from portbook.upstreams.mcp_table import DeclaredUpstream

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rate_limit import RateLimit, Rates
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.envelope.call_envelope import CallEnvelopes
@@ -13,6 +12,7 @@ from portbook.policy import BadPolicy, Policy, read_policy
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.stages.rules_in_force import Rules
+from portbook.stores.caller_keys import AllowedKey, Callers
 from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _passwords_in(*urls: str | None) -> list[str]:
     """Return the passwords that addresses of the store hold."""
     try:
         # Late: few stores have an address. As libpq reads it, which is not how URLs are read elsewhere.
-        from portbook.stores.postgres.address_and_errors import passwords_in
+        from portbook.stores.postgres.connection_address_and_errors import passwords_in
     except ImportError:
         return []  # nothing can connect to it
     return [password for url in urls if url is not None for password in passwords_in(url)]

@@ -17,7 +17,6 @@ from typing import Any, Final, TextIO
 import click
 
 from portbook.access.approval_state_and_binding import State, Ticket, Undecidable, as_json
-from portbook.access.callers import OPERATOR
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
 from portbook.app.store_from_settings import store_of
@@ -35,6 +34,7 @@ from portbook.settings import Settings
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
 from portbook.stores.approvals import ApprovalStore
+from portbook.stores.caller_keys import OPERATOR
 from portbook.stores.checkpoints import CheckpointStore
 from portbook.stores.store_errors import StoreError
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from portbook.access.callers import ANONYMOUS
 from portbook.app.explained_decision import explanation
 from portbook.cli.arguments import arguments_of_a_call, read_arguments
 from portbook.cli.exit_codes import ExitCode
@@ -21,6 +20,7 @@ from portbook.cli.options import (
 from portbook.cli.output_and_errors import claim_stdout, fail, print_data, say, stop_with
 from portbook.cli.settings_without_server import dry_run
 from portbook.escaping import escaped, escaped_lines
+from portbook.stores.caller_keys import ANONYMOUS
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import identifier_of, named_by, slug_of

@@ -8,7 +8,6 @@ from typing import Any, Final, cast
 
 import click
 
-from portbook.access.callers import ANONYMOUS
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_reader import records_in, stream_folder
 from portbook.canonical import NotJSON
@@ -22,6 +21,7 @@ from portbook.model import JSONObject
 from portbook.policy import Action, Policy
 from portbook.policy.replay import ReplayedCalls
 from portbook.settings import BadSettings
+from portbook.stores.caller_keys import ANONYMOUS
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

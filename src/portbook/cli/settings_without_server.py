@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from portbook.access.callers import ANONYMOUS
 from portbook.apis.left_out_operations import LeftOutOperation
 from portbook.app.explained_decision import PlacedKey, decide_call, doubt_about, placed_keys
 from portbook.app.rules_from_settings import rules_of
@@ -16,7 +15,7 @@ from portbook.clock import SystemClock
 from portbook.model import JSONObject
 from portbook.policy import Decision, Policy
 from portbook.settings import Settings
-from portbook.stores.caller_keys import Keys
+from portbook.stores.caller_keys import ANONYMOUS, Keys
 from portbook.tools.catalog import Catalog, Tool
 
 __all__ = ["DryRun", "dry_run"]

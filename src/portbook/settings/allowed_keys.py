@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, cast
 
-from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey
 from portbook.globs import problem_of
 from portbook.settings.all_problems_at_once import BadSettings
+from portbook.stores.caller_keys import ANONYMOUS, OPERATOR, AllowedKey
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
 

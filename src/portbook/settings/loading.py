@@ -9,11 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from portbook.access.callers import AllowedKey
 from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES, Limits
 from portbook.settings.all_problems_at_once import BadSettings, ProblemList
 from portbook.settings.declared_settings import SETTINGS, CertificateFiles, Setting
 from portbook.settings.setting_value import value_from_text, value_of
+from portbook.stores.caller_keys import AllowedKey
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from portbook.access.callers import Callers
 from portbook.access.rate_limit import RateLimit, Rates
 from portbook.audit.basis import Bases
 from portbook.audit.record_form import RecordForms
@@ -20,6 +19,7 @@ from portbook.model import NOBODY, JSONObject, Kind, Run, Start, read_only
 from portbook.policy import Action, Decision, Policy, ToolPolicy
 from portbook.policy.decision_by_limits_and_rules import timeout_ms_of
 from portbook.redaction import Redactor
+from portbook.stores.caller_keys import Callers
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
 

@@ -1,8 +1,16 @@
-"""Protocols for the parts of a database connection that the store uses, and the clock of the database."""
+"""What every table of the store uses: a database connection, the clock of the database, pruning.
+
+- `Connection`, `Cursor`: protocols for the parts of a connection that the store uses.
+- `database_time`: the only clock that all processes of a store share.
+- `prune_rows`: deletes rows that are no longer needed, so many at a time that other writers do not wait
+  long. Which rows those are, and when, is said where the rows are kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -10,10 +18,12 @@ from typing import Any, Final, Protocol, Self
 __all__ = [
     "MEMORY",
     "Connection",
-    "Cursor",
     "FileConnection",
     "database_time",
     "database_timestamp",
+    "in_turns",
+    "prune_all",
+    "prune_rows",
 ]
 
 # The path of a store without a file, which ends with its process.
@@ -89,3 +99,57 @@ def database_timestamp(connection: Connection) -> str:
     """Return the time of the database in the form of `Clock.now`."""
     then = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=database_time(connection))
     return then.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+# Pruning.
+
+
+class _Writes(Protocol):
+    """The part of a store that deletes rows."""
+
+    def submit(self, work: Callable[[Connection], int], /) -> Future[int]:
+        """Run `work` in a transaction."""
+        ...
+
+
+# The most rows that one statement deletes. What is left goes with the next one.
+PRUNED_AT_ONCE: Final = 1000
+
+
+def prune_rows(
+    connection: Connection,
+    table: str,
+    key: str,
+    condition: str,
+    values: tuple[object, ...],
+    *,
+    limit: int = PRUNED_AT_ONCE,
+    kept: int = 0,
+) -> int:
+    """Delete some of the rows that a condition selects, but the first `kept` of them; return how many.
+
+    `key` names the columns by which rows are told apart. The condition may end with an order.
+    """
+    deleted = connection.execute(
+        f"DELETE FROM {table} WHERE ({key}) IN "  # noqa: S608 - names and conditions are constants
+        f"(SELECT {key} FROM {table} WHERE {condition} LIMIT ? OFFSET ?) RETURNING 1",
+        (*values, limit, kept),
+    )
+    return sum(1 for _ in deleted)
+
+
+async def prune_all(store: _Writes, table: str, key: str, condition: str, values: tuple[object, ...]) -> None:
+    """Delete all rows that a condition selects, in turns; `prune_rows` has the rest.
+
+    Raises `StoreError` where that cannot be written.
+    """
+    await in_turns(store, lambda connection: prune_rows(connection, table, key, condition, values))
+
+
+async def in_turns(store: _Writes, prune: Callable[[Connection], int], limit: int = PRUNED_AT_ONCE) -> None:
+    """Call `prune` in one transaction after the other, until it deletes fewer than `limit` rows.
+
+    Other writers have their turn in between. Raises `StoreError` where that cannot be written.
+    """
+    while await asyncio.wrap_future(store.submit(prune)) >= limit:
+        pass

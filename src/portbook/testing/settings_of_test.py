@@ -8,8 +8,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final, cast
 
-from portbook.access.callers import AllowedKey, digest_of_key
 from portbook.settings import Settings, by_key, load_settings
+from portbook.stores.caller_keys import AllowedKey, digest_of_key
 from portbook.tools.toolset import Toolset
 
 __all__ = ["NamedCallers", "Source", "key_of", "settings_of_test"]

@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
-from portbook.access.callers import digest_of_key
 from portbook.errors import REASONS
+from portbook.stores.caller_keys import digest_of_key
 from support.portbook_process import HttpServer, Response, http_server
 
 GUEST = "key of a guest"

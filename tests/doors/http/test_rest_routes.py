@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.callers import digest_of_key
+from portbook.stores.caller_keys import digest_of_key
 from support.portbook_process import HttpServer, Response, environment, http_server
 from support.threaded_api import Upstream, upstream
 

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from portbook.stores.connection_and_clock import Connection
-from portbook.stores.postgres.address_and_errors import database_problem
-from portbook.stores.postgres.bounded_connection import BoundedConnection
+from portbook.stores.postgres.connection_address_and_errors import BoundedConnection, database_problem
 from portbook.stores.postgres.database_writer import CHANNEL
 from portbook.stores.store_errors import StoreError
 

@@ -2,6 +2,8 @@
 
 Reads and writes run on threads, so that the event loop never waits for the network. A connection that was
 lost is made anew by itself; while the database is away, what needs it fails at once with a `StoreError`.
+
+The tables are made by the steps of `stores/migrations.py`, under a lock of the database.
 """
 
 from __future__ import annotations
@@ -17,17 +19,19 @@ from typing import Final, TypeVar
 import psycopg
 
 from portbook.stores.connection_and_clock import Connection
-from portbook.stores.postgres.address_and_errors import database_problem, place_of_database
-from portbook.stores.postgres.bounded_connection import BoundedConnection
+from portbook.stores.migrations import HMAC_KEY_BYTES, STEPS, TABLES_VERSION, is_usable, newer
 from portbook.stores.postgres.change_listener import ChangeListener
-from portbook.stores.postgres.database_tables import key_of_database, migrate_database, version_of_database
+from portbook.stores.postgres.connection_address_and_errors import (
+    BoundedConnection,
+    database_problem,
+    place_of_database,
+)
 from portbook.stores.postgres.database_writer import DatabaseWriter
-from portbook.stores.postgres.lease_rows import LeaseOwner
-from portbook.stores.postgres.lease_terms import LEASE_TERMS, LeaseTerms
+from portbook.stores.postgres.leases import LEASE_TERMS, LeaseOwner, LeaseTerms
 from portbook.stores.store_errors import StoreError
 from portbook.stores.store_port import Version
 
-__all__ = ["PostgresStore"]
+__all__ = ["PostgresStore", "migrate_database", "version_of_database"]
 
 T = TypeVar("T")
 
@@ -249,3 +253,70 @@ class PostgresStore:
     def _require_open(self) -> None:
         if self._is_closed:
             raise StoreError(f"{self.place}: closed")
+
+
+# The tables.
+
+# Any number that no other program uses for its locks: "portbook" as bytes.
+_LOCK: Final = int.from_bytes(b"portbook", "big")
+
+_EMPTY: Final = "its tables are not whole; restore them from a backup, or name a different database"
+_VERSION: Final = "CREATE TABLE portbook_tables (version INTEGER NOT NULL)"
+# Not to_regclass: within a transaction it goes on saying that there is none.
+_IS_THERE: Final = (
+    "SELECT 1 FROM pg_class WHERE relname = 'portbook_tables' AND relkind = 'r' AND pg_table_is_visible(oid)"
+)
+
+
+def key_of_database(connection: BoundedConnection, place: str) -> bytes:
+    """Return the store's own key. Raises `StoreError` where there is none."""
+    key = connection.execute("SELECT value FROM secret WHERE name = 'hmac'").get
+    if key is None:
+        raise StoreError(f"{place}: {_EMPTY}")
+    return bytes(key)
+
+
+def version_of_database(connection: BoundedConnection, place: str) -> int:
+    """Return the version of the tables, 0 where there are none.
+
+    Raises `StoreError` where this Portbook cannot use them.
+    """
+    if connection.execute(_IS_THERE).get is None:
+        return 0
+    version = connection.execute("SELECT version FROM portbook_tables").get
+    if not isinstance(version, int):
+        raise StoreError(f"{place}: {_EMPTY}")
+    if not is_usable(version):
+        raise newer(place, version)
+    return version
+
+
+def migrate_database(connection: BoundedConnection, place: str, draw: Callable[[int], bytes]) -> int:
+    """Bring the tables to this version where they are older; return the version they had before.
+
+    `draw` returns random bytes for the key of a new store. All steps are one transaction: a process that is
+    killed meanwhile leaves the tables as they were.
+
+    Raises `StoreError` where this Portbook cannot use them.
+    """
+    before = version_of_database(connection, place)
+    if before >= TABLES_VERSION:
+        return before
+    if connection.execute("SELECT current_setting('server_encoding')").get != "UTF8":
+        raise StoreError(f"{place}: create the database with the encoding UTF8")
+    connection.begin(is_write=True)
+    try:
+        connection.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+        version = version_of_database(connection, place)  # a different process may have migrated it
+        for step in STEPS[version:]:
+            connection.execute(step)
+        if not version:
+            connection.execute("INSERT INTO secret (name, value) VALUES ('hmac', ?)", (draw(HMAC_KEY_BYTES),))
+            connection.execute(_VERSION)
+            connection.execute("INSERT INTO portbook_tables (version) VALUES (0)")
+        if version < TABLES_VERSION:
+            connection.execute("UPDATE portbook_tables SET version = ?", (TABLES_VERSION,))
+        connection.commit()
+    finally:
+        connection.roll_back()
+    return before

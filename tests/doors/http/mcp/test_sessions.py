@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from portbook.access.callers import digest_of_key
 from portbook.settings import load_settings
+from portbook.stores.caller_keys import digest_of_key
 from support.held_sessions import HERE, Held
 from support.mcp_http_client import EVERYTHING, run, serving
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from portbook.access.callers import ANONYMOUS
 from portbook.boundary import Boundary
 from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.resumable_stream import StreamPosition
@@ -23,6 +22,7 @@ from portbook.errors import Refused
 from portbook.mcp.report_queue import Emit
 from portbook.model import Answer, Arrival, JSONObject
 from portbook.protocol.negotiation import Session
+from portbook.stores.caller_keys import ANONYMOUS
 
 if TYPE_CHECKING:
     from portbook.doors.http.mcp.shared_sessions import SharedSessions

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Final, cast
 
-from portbook.access.callers import ANONYMOUS
 from portbook.app.running_app import App
 from portbook.audit.call_filter import BadFilter, moment_of
 from portbook.doors.http.operator.operator_route import bad_parameter, command, question
@@ -14,6 +13,7 @@ from portbook.doors.http.router import Route, Serve
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES
+from portbook.stores.caller_keys import ANONYMOUS
 
 __all__ = ["EXPLAIN", "POLICY", "QUESTION", "REPLAY", "TRIAL", "explain_call", "replay_calls", "show_policy"]
 

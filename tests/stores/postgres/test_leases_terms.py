@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.stores.postgres.lease_terms import LEASE_TERMS, Lease, LeaseTerms, extended, is_lost
+from portbook.stores.postgres.leases import LEASE_TERMS, Lease, LeaseTerms, extended, is_lost
 
 TERMS = LeaseTerms(length_s=10.0, renew_s=3.0, margin_s=2.0)
 

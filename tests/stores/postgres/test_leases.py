@@ -11,8 +11,7 @@ import psycopg
 import pytest
 
 from portbook.stores.connection_and_clock import Connection
-from portbook.stores.postgres.lease_rows import LeaseOwner
-from portbook.stores.postgres.lease_terms import LeaseTerms
+from portbook.stores.postgres.leases import LeaseOwner, LeaseTerms
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.store_errors import StoreError
 from support.postgres_server import own_server
