@@ -12,7 +12,7 @@ from portbook.clock import Clock
 from portbook.stores.store_errors import StoreError
 
 if TYPE_CHECKING:
-    from portbook.audit.checkpoint_maker import CheckpointMaker
+    from portbook.audit.checkpoints_made_and_stored import CheckpointMaker
     from portbook.provenance.signing import Signer
     from portbook.stores.store_port import StorePort
 
@@ -90,8 +90,7 @@ class CheckpointTask:
     def _maker(self) -> CheckpointMaker:
         if self._made is None:
             # Late: a start needs neither the store nor a signature.
-            from portbook.audit.checkpoint_maker import CheckpointMaker
-            from portbook.stores.checkpoints import CheckpointStore
+            from portbook.audit.checkpoints_made_and_stored import CheckpointMaker, CheckpointStore
 
             self._made = CheckpointMaker(
                 self._journal,

@@ -21,7 +21,7 @@ from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
 from portbook.app.store_from_settings import store_of
 from portbook.app.usable_settings import signer_of
-from portbook.audit.checkpoint_maker import CheckpointMaker
+from portbook.audit.checkpoints_made_and_stored import CheckpointMaker, CheckpointStore
 from portbook.audit.journal import Journal
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
@@ -35,7 +35,6 @@ from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import OPERATOR
-from portbook.stores.checkpoints import CheckpointStore
 from portbook.stores.store_errors import StoreError
 
 __all__ = ["SHORTEST_ID", "ask_which", "command", "table_of_waiting"]

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import click
 
-from portbook.audit.checkpoint import CheckpointBody
-from portbook.audit.checkpoint_file import as_line
+from portbook.audit.checkpoint import CheckpointBody, CoveredRecords, as_line
 from portbook.cli.audit_options import checkpoints_of
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, print_data, stop_with
 from portbook.escaping import escaped
-from portbook.stores.checkpoints import CoveredRecords
 
 __all__ = ["verb"]
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from portbook.app.store_from_settings import store_of
-from portbook.audit.checkpoint import CheckpointMark
-from portbook.audit.checkpoint_file import BadCheckpointFile, read_checkpoints
+from portbook.audit.checkpoint import BadCheckpointFile, CheckpointMark, CoveredRecords, read_checkpoints
+from portbook.audit.checkpoints_made_and_stored import CheckpointStore
 from portbook.audit.log_reader import Located, records_in, stream_folder
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, log_dir_option, settings_from
@@ -19,7 +19,6 @@ from portbook.cli.output_and_errors import fail, say, stop_with
 from portbook.escaping import escaped
 from portbook.provenance.signing import BadKey, PublicKey
 from portbook.settings import Settings
-from portbook.stores.checkpoints import CheckpointStore, CoveredRecords
 
 __all__ = [
     "audit_options",

@@ -9,16 +9,17 @@ import click
 
 from portbook.audit.chain import Head
 from portbook.audit.chain_verification import ChainVerdict
-from portbook.audit.checkpoint_maker import log_name
-from portbook.audit.checkpoint_verification import CheckpointVerdict, verify_checkpoints
-from portbook.audit.verification_report import (
+from portbook.audit.checkpoint_and_log_verification import (
     CHAINED_STREAMS,
+    CheckpointVerdict,
     CoveredLog,
     lost_calls,
     proof_data,
     verified_streams,
+    verify_checkpoints,
     written_files,
 )
+from portbook.audit.checkpoints_made_and_stored import log_name
 from portbook.cli.audit_options import (
     audit_options,
     checkpoint_options,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from portbook.app.running_app import App
-from portbook.audit.call_index import CallIndex
+from portbook.audit.call_index_filters_and_figures import CallIndex
 from portbook.doors.http.approval_routes import APPROVALS, decide_approval, list_approvals, show_approval
 from portbook.doors.http.console import console
 from portbook.doors.http.cors import is_shared_path

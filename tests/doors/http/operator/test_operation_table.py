@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.audit.call_filter import FILTERS, call_filter
+from portbook.audit.call_index_filters_and_figures import FILTERS, call_filter
 from portbook.doors.http.operator.operator_openapi_route import OPERATIONS
 
 

@@ -7,9 +7,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from portbook.audit.call_figures import call_figures
-from portbook.audit.call_filter import BadFilter, call_filter, moment_of, position_of
-from portbook.audit.call_index import CallIndex
+from portbook.audit.call_index_filters_and_figures import (
+    BadFilter,
+    CallIndex,
+    call_figures,
+    call_filter,
+    moment_of,
+    position_of,
+)
 from portbook.audit.call_records import call_data, outcome_of, records_of_call
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_reader import Located

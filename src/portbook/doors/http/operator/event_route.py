@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Final
 
-from portbook.audit.call_index import CallIndex, CallRow
+from portbook.audit.call_index_filters_and_figures import CallIndex, CallRow
 from portbook.boundary import Boundary
 from portbook.canonical import json_bytes
 from portbook.doors.http.request import InboundRequest, arrival_of

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from portbook.access.approval_state_and_binding import DECISIONS, State
 from portbook.app.running_app import App
-from portbook.audit.call_filter import FILTERS
+from portbook.audit.call_index_filters_and_figures import FILTERS
 from portbook.doors.http.operator.call_and_figure_routes import CALLS, FIGURES
 from portbook.doors.http.operator.event_route import EVENTS
 from portbook.doors.http.operator.operator_route import question

@@ -6,7 +6,7 @@ import asyncio
 from typing import Final, cast
 
 from portbook.app.running_app import App
-from portbook.audit.call_filter import BadFilter, moment_of
+from portbook.audit.call_index_filters_and_figures import BadFilter, moment_of
 from portbook.doors.http.operator.operator_route import bad_parameter, command, question
 from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Route, Serve

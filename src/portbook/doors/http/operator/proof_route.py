@@ -6,20 +6,19 @@ import asyncio
 from typing import Any, Final
 
 from portbook.app.running_app import App
-from portbook.audit.checkpoint_maker import log_name
-from portbook.audit.checkpoint_verification import verify_checkpoints
-from portbook.audit.verification_report import (
+from portbook.audit.checkpoint_and_log_verification import (
     CoveredLog,
     lost_calls,
     proof_data,
     verified_streams,
+    verify_checkpoints,
     written_files,
 )
+from portbook.audit.checkpoints_made_and_stored import CheckpointStore, log_name
 from portbook.doors.http.operator.operator_route import question
 from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Serve
 from portbook.model import JSON
-from portbook.stores.checkpoints import CheckpointStore
 
 __all__ = ["PROOF", "prove_log"]
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.audit.call_filter import BadFilter, call_filter
-from portbook.audit.call_index import CallIndex
+from portbook.audit.call_index_filters_and_figures import BadFilter, CallIndex, call_filter
 from support.written_log import WrittenLog, at, ids
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.call_figures import call_figures
-from portbook.audit.call_index import CallIndex
+from portbook.audit.call_index_filters_and_figures import CallIndex, call_figures
 from support.written_log import WrittenLog, at
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.audit.shipping.ship_target import BadTarget, SyslogTarget, otlp_target, syslog_target
+from portbook.audit.shipping.receiver_and_address import BadTarget, SyslogTarget, otlp_target, syslog_target
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.audit.call_filter import call_filter, position_of
-from portbook.audit.call_index import CallIndex
+from portbook.audit.call_index_filters_and_figures import CallIndex, call_filter, position_of
 from support.written_log import WrittenLog, at, ids
 
 

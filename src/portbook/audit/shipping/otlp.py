@@ -2,27 +2,32 @@
 
 A batch has arrived when the collector says so. What it refuses as invalid or too large is sent in parts; a
 record that it refuses alone is left out and counted, so that it does not keep those after it.
+
+The body of a log is the record as it is on disk, so that its hash can be checked; the attributes have its
+stream, file, number and hash.
 """
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
-from portbook.audit.shipping.otlp_logs import otlp_logs
-from portbook.audit.shipping.ship_target import OtlpTarget
-from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
+from portbook.audit.shipping.receiver_and_address import CannotShip, OtlpTarget, ShippedRecord
+from portbook.canonical import json_bytes
+from portbook.model import JSON, JSONObject
 from portbook.net.destinations import Destinations, parse_url
 from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
+from portbook.text.late_pattern import late_pattern
 from portbook.version import __version__
 
-__all__ = ["OtlpReceiver"]
+__all__ = ["OtlpReceiver", "otlp_logs"]
 
 _OK: Final = range(200, 300)
 # What is wrong with the batch itself, so that sending it again cannot help.
@@ -98,3 +103,53 @@ def _rejected(body: bytes) -> int:
         return int(answer["partialSuccess"]["rejectedLogRecords"])
     except (LookupError, TypeError, ValueError):  # it says nothing of the kind
         return 0
+
+
+# Logs of OpenTelemetry.
+
+_INFO, _WARN = 9, 13
+_BAD_STATUS: Final = 400
+_TRACE: Final = late_pattern(r"(?!0{32})[0-9a-f]{32}")
+
+
+def otlp_logs(records: Sequence[ShippedRecord], host: str, version: str) -> bytes:
+    """Return the body of a request that exports records, written on `host`."""
+    resource = (("service.name", "portbook"), ("service.version", version), ("host.name", host))
+    attributes: list[JSON] = [_text(*each) for each in resource]
+    logs: list[JSON] = [_log(record) for record in records]
+    scope: JSONObject = {"scope": {"name": "portbook.audit", "version": version}, "logRecords": logs}
+    return json_bytes({"resourceLogs": [{"resource": {"attributes": attributes}, "scopeLogs": [scope]}]})
+
+
+def _log(record: ShippedRecord) -> JSONObject:
+    status, trace = record.fields.get("status_code"), record.fields.get("trace_id")
+    is_bad = isinstance(status, int) and status >= _BAD_STATUS
+    log: JSONObject = {
+        "timeUnixNano": _nanoseconds(record.fields.get("timestamp")),
+        "severityNumber": _WARN if is_bad else _INFO,
+        "severityText": "WARN" if is_bad else "INFO",
+        "eventName": f"portbook.{record.stream}",
+        "body": {"stringValue": record.line.decode(errors="replace")},
+        "attributes": [
+            _text("portbook.stream", record.stream),
+            _text("portbook.file", record.file),
+            {"key": "portbook.seq", "value": {"intValue": str(record.seq)}},
+            _text("portbook.hash", record.hash),
+        ],
+    }
+    if isinstance(trace, str) and _TRACE.fullmatch(trace):
+        log["traceId"] = trace
+    return log
+
+
+def _text(key: str, value: str) -> JSONObject:
+    return {"key": key, "value": {"stringValue": value}}
+
+
+def _nanoseconds(at: JSON) -> str:
+    """Return a time as OTLP writes it; 0 stands for an unknown one."""
+    try:
+        seconds = datetime.fromisoformat(str(at)).timestamp()
+    except ValueError:
+        return "0"
+    return str(round(seconds * 1000) * 1_000_000)

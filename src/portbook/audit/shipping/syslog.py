@@ -2,23 +2,26 @@
 
 Syslog has no acknowledgements. Over TCP and TLS a batch counts as arrived once the receiver's machine has
 acknowledged every byte and the connection is still open; over UDP and Unix datagrams, once it is sent.
+
+A message, by RFC 5424, is the record as it is on disk; the structured data has its stream, file, number and
+hash.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import re
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from portbook.audit.shipping.ship_target import SyslogTarget
-from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
-from portbook.audit.shipping.syslog_message import framed, syslog_message
+from portbook.audit.shipping.receiver_and_address import CannotShip, ShippedRecord, SyslogTarget
+from portbook.text.late_pattern import late_pattern
 
-__all__ = ["SyslogReceiver"]
+__all__ = ["SyslogReceiver", "framed", "syslog_message"]
 
 # The most that a datagram holds, less some room for headers.
 _DATAGRAM_BYTES: Final = 65_000
@@ -151,3 +154,59 @@ def _words(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "the receiver does not answer"
     return error.strerror or type(error).__name__
+
+
+# Messages.
+
+# Facility 13 is the log of audits (RFC 5424, 6.2.1).
+_FACILITY: Final = 13
+_WARNING, _INFORMATIONAL = 4, 6
+
+# The enterprise number that RFC 5612 keeps for documentation: Portbook has none of its own.
+_STRUCTURE: Final = "portbook@32473"
+
+_NOT_PRINTABLE: Final = late_pattern(r"[^!-~]", re.ASCII)
+_MAX_HOST: Final = 255
+_MAX_RUN: Final = 128
+
+_BAD_STATUS: Final = 400
+
+
+def syslog_message(record: ShippedRecord, host: str, most_bytes: int | None = None) -> bytes:
+    """Return the message of a record, written on `host`.
+
+    One of more than `most_bytes` is sent without the record itself, with its number, hash and length.
+    """
+    status = record.fields.get("status_code")
+    is_bad = isinstance(status, int) and status >= _BAD_STATUS
+    priority = _FACILITY * 8 + (_WARNING if is_bad else _INFORMATIONAL)
+    at, run = record.fields.get("timestamp"), record.file.removesuffix(".jsonl").rpartition(".")[2]
+    head = " ".join(
+        (
+            f"<{priority}>1",
+            at if isinstance(at, str) and not _NOT_PRINTABLE.search(at) else "-",
+            _name(host, _MAX_HOST),
+            "portbook",
+            _name(run, _MAX_RUN),
+            record.stream,
+        )
+    )
+    whole = b"%b %b %b" % (head.encode(), _structured(record), record.line)
+    if most_bytes is None or len(whole) <= most_bytes:
+        return whole
+    return b"%b %b" % (head.encode(), _structured(record, f' omitted="{len(record.line)}"'))
+
+
+def framed(message: bytes) -> bytes:
+    """Return a message for a stream, which its length begins (RFC 6587, 3.4.1; RFC 5425, 4.3)."""
+    return b"%d %b" % (len(message), message)
+
+
+def _structured(record: ShippedRecord, more: str = "") -> bytes:
+    file = re.sub(r'([\\"\]])', r"\\\1", record.file)
+    text = f'[{_STRUCTURE} stream="{record.stream}" file="{file}" seq="{record.seq}" hash="{record.hash}"'
+    return f"{text}{more}]".encode()
+
+
+def _name(text: str, most: int) -> str:
+    return _NOT_PRINTABLE.sub("_", text)[:most] or "-"
