@@ -10,10 +10,17 @@ if TYPE_CHECKING:
     from portbook.canonical import NotJSON
     from portbook.doors.http.mounted_asgi_app import MountedApp
     from portbook.envelope.envelope_check import inspect_envelope
-    from portbook.envelope.envelope_members import Failure, enclose
     from portbook.envelope.errors_and_warnings import Problem
     from portbook.envelope.request_for_envelope import Controls
-    from portbook.envelope.wrap_and_unwrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
+    from portbook.envelope.wrap_unwrap_and_enclose import (
+        Failure,
+        NotAnEnvelope,
+        ToolFailed,
+        enclose,
+        failure,
+        unwrap,
+        wrap,
+    )
     from portbook.errors import CanonicalError, Failed
     from portbook.provenance.record_inputs_and_outputs import Subject
     from portbook.provenance.signing import BadKey, PublicKey, SigningKey
@@ -80,9 +87,9 @@ _HOMES = {
     "Context": "portbook.tools.context",
     "Controls": "portbook.envelope.request_for_envelope",
     "Failed": "portbook.errors",
-    "Failure": "portbook.envelope.envelope_members",
+    "Failure": "portbook.envelope.wrap_unwrap_and_enclose",
     "MountedApp": "portbook.doors.http.mounted_asgi_app",
-    "NotAnEnvelope": "portbook.envelope.wrap_and_unwrap",
+    "NotAnEnvelope": "portbook.envelope.wrap_unwrap_and_enclose",
     "NotFound": "portbook.tools.spec",
     "NotJSON": "portbook.canonical",
     "Problem": "portbook.envelope.errors_and_warnings",
@@ -91,13 +98,13 @@ _HOMES = {
     "ToolError": "portbook.tools.spec",
     "SigningKey": "portbook.provenance.signing",
     "Subject": "portbook.provenance.record_inputs_and_outputs",
-    "ToolFailed": "portbook.envelope.wrap_and_unwrap",
+    "ToolFailed": "portbook.envelope.wrap_unwrap_and_enclose",
     "Toolset": "portbook.tools.toolset",
-    "enclose": "portbook.envelope.envelope_members",
-    "failure": "portbook.envelope.wrap_and_unwrap",
+    "enclose": "portbook.envelope.wrap_unwrap_and_enclose",
+    "failure": "portbook.envelope.wrap_unwrap_and_enclose",
     "inspect_envelope": "portbook.envelope.envelope_check",
-    "unwrap": "portbook.envelope.wrap_and_unwrap",
-    "wrap": "portbook.envelope.wrap_and_unwrap",
+    "unwrap": "portbook.envelope.wrap_unwrap_and_enclose",
+    "wrap": "portbook.envelope.wrap_unwrap_and_enclose",
 }
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from portbook.clock import SystemClock
 from portbook.mcp.node_and_its_mail import CHANGE, Bell, Node, NodeLease
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail, Mailbox
 from portbook.stores.sqlite_store import Store
-from portbook.stores.store_errors import StoreError
 from support.mcp_http_client import run
 
 

@@ -10,8 +10,8 @@ import pytest
 from portbook.mcp.node_and_its_mail import Node
 from portbook.mcp.relayed_answers_and_changes import SessionRelay
 from portbook.model import JSON
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.mailbox import DraftMail
-from portbook.stores.store_errors import StoreError
 from support.mcp_http_client import run
 
 HERE, THERE = "0" * 16, "a" * 16

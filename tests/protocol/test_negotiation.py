@@ -8,7 +8,7 @@ import pytest
 
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
 from portbook.protocol.negotiation import Session
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from support.held_sessions import HERE, Held
 from support.in_process_connection import META, STATELESS_META, Connection, handshake
 from support.mcp_http_client import EVERYTHING, run, serving

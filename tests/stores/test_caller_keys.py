@@ -24,7 +24,7 @@ from portbook.stores.caller_keys import (
     Keys,
     digest_of_key,
 )
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection
 from portbook.stores.sqlite_store import Store
 from support.approval_world import START, FixedClock
 

@@ -82,7 +82,7 @@ NEVER = [
     "portbook.apis",
     "portbook.assets.library",
     "portbook.builtin",
-    "portbook.envelope.envelope_members",
+    "portbook.envelope.wrap_unwrap_and_enclose",
     "portbook.executors.http",
     "portbook.net.destinations",
     "portbook.net.http_client",

@@ -37,7 +37,7 @@ from portbook.schema.official_schemas import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.stored_sessions import SessionStore
 from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.toolset import Toolset

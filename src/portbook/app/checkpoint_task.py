@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from portbook.audit.journal import Journal
 from portbook.clock import Clock
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 
 if TYPE_CHECKING:
     from portbook.audit.checkpoints_made_and_stored import CheckpointMaker

@@ -10,7 +10,7 @@ from typing import Final
 
 from portbook.clock import Clock
 from portbook.model import JSONObject
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.upstream_status_and_offers import CONFIRMED_S, UpstreamStore
 from portbook.upstreams.fleet import Fleet
 from portbook.upstreams.transport import NotSent

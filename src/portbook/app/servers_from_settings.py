@@ -15,7 +15,7 @@ from portbook.model import Kind
 from portbook.pipeline import Pipeline
 from portbook.protocol.message_validation import SchemaValidator
 from portbook.settings import Settings
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.upstream_status_and_offers import ObservationStore
 from portbook.tools.toolset import Changed
 from portbook.upstreams.fleet import Fleet

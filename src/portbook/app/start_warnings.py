@@ -11,7 +11,7 @@ from portbook.app.operator_key import operator_key_doubts
 from portbook.globs import is_pattern, matches
 from portbook.policy import Policy
 from portbook.settings import Settings
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import ToolSpec
 

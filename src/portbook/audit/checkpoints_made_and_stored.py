@@ -30,7 +30,7 @@ from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM, Journal, Wri
 from portbook.audit.log_reader import files_in, is_written_to, lines_from_end, stream_folder
 from portbook.clock import Clock, until
 from portbook.provenance.signing import Signer
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection
 
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort

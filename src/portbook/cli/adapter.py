@@ -41,7 +41,7 @@ from portbook.doors.stdio import Reader, Writer, claim_standard_streams
 from portbook.errors import Finding
 from portbook.model import Arrival, JSONObject
 from portbook.settings import BadSettings, Settings
-from portbook.stores.connection_and_clock import MEMORY
+from portbook.stores.connection_clock_and_errors import MEMORY
 from portbook.version import __version__
 
 __all__ = ["command", "main"]

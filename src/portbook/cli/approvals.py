@@ -35,7 +35,7 @@ from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import OPERATOR
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 
 __all__ = ["SHORTEST_ID", "ask_which", "command", "table_of_waiting"]
 

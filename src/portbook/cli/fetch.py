@@ -25,8 +25,8 @@ from portbook.escaping import escaped
 from portbook.net.destinations import parse_url, without_secrets
 from portbook.net.document_download import CannotDownload, download
 from portbook.settings import CONFIG_NAME, Settings
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME, write_atomically
-from portbook.stores.store_errors import BadLock
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

@@ -11,7 +11,7 @@ import click
 
 from portbook.schema.official_schemas import BrokenSchema
 from portbook.settings import BadSettings, Settings, load_settings
-from portbook.stores.store_errors import BadLock
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.contract_registry import BadBundle
 from portbook.tools.spec import BadTool

@@ -19,8 +19,8 @@ from portbook.cli.pinned_servers import PinnedServers, open_servers
 from portbook.pins.approved_definitions_in_lock import approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.lock_file import LOCK_NAME
-from portbook.stores.store_errors import StoreError
 
 __all__ = ["command"]
 

@@ -33,7 +33,7 @@ from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.store_port import StorePort
 from portbook.stores.upstream_status_and_offers import ObservationStore, UpstreamStore
 

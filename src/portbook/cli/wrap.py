@@ -21,11 +21,10 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.output_and_errors import claim_stdout, stop_with
 from portbook.clock import SystemClock
-from portbook.envelope.envelope_members import enclose
 from portbook.envelope.errors_and_warnings import EXECUTION_FAILED, Problem
 from portbook.envelope.program_output import MAX_OUTPUT_BYTES, TOO_LARGE, Form, Ran, outcome_of
 from portbook.envelope.request_for_envelope import Controls, Mode
-from portbook.envelope.wrap_and_unwrap import is_envelope
+from portbook.envelope.wrap_unwrap_and_enclose import enclose, is_envelope
 from portbook.errors import Refused
 from portbook.escaping import escaped_json
 from portbook.model import Occasion

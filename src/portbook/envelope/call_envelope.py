@@ -17,7 +17,7 @@ from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
-    from portbook.envelope.envelope_members import RecordedResults
+    from portbook.envelope.wrap_unwrap_and_enclose import RecordedResults
     from portbook.provenance.record_inputs_and_outputs import Subject
     from portbook.provenance.signing import Signer
 
@@ -91,8 +91,8 @@ class CallEnvelopes:
             except NotJSON:  # a warning says so, below
                 pass
         # Late: few calls want an envelope, and most servers never make one.
-        from portbook.envelope.envelope_members import enclose
         from portbook.envelope.errors_and_warnings import REDACTED, Problem
+        from portbook.envelope.wrap_unwrap_and_enclose import enclose
 
         if known.is_redacted and not isinstance(outcome, Ending):
             redacted = Problem(REDACTED, "Secrets were redacted in what this call returned or reported.")
@@ -116,7 +116,7 @@ class CallEnvelopes:
         )
         made_for, form = self._forms.get(key, _NO_FORM)
         if form is None or made_for is not tool:  # a server behind us may change what it offers
-            from portbook.envelope.envelope_members import RecordedResults  # late, as above
+            from portbook.envelope.wrap_unwrap_and_enclose import RecordedResults  # late, as above
 
             subject = _subject(_NO_REQUEST, known._replace(arguments={}))  # a form keeps no arguments
             form = RecordedResults(result, controls, subject, self.signer)

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.mailbox import ALL_NODES, CHANGE, NOTICE, DraftMail, Mail, Mailbox
-from portbook.stores.store_errors import StoreError
 from portbook.stores.wait_for_change import StoreWatch
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.node_and_its_mail import CHANGE, NOTICE, Node
 from portbook.mcp.running_request import Key
 from portbook.model import JSON, JSONObject, Kind
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
-from portbook.stores.store_errors import StoreError
 from portbook.tools.toolset import Changed
 from portbook.wire.jsonrpc import MAX_ID_BYTES
 from portbook.wire.parsing import parse

@@ -20,7 +20,7 @@ from portbook.clock import Clock
 from portbook.errors import Reason, Refused
 from portbook.globs import problem_of
 from portbook.model import Caller
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
 

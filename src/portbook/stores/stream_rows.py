@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from portbook.clock import Clock, later
-from portbook.stores.connection_and_clock import Connection, in_turns, prune_all
+from portbook.stores.connection_clock_and_errors import Connection, in_turns, prune_all
 from portbook.stores.mailbox import DraftMail, put_mail
 from portbook.text.named_tuple import NamedTuple
 

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.postgres import connection_address_and_errors as module
 from portbook.stores.postgres.connection_address_and_errors import (
     BoundedConnection,
@@ -19,7 +20,6 @@ from portbook.stores.postgres.connection_address_and_errors import (
     passwords_in,
     place_of_database,
 )
-from portbook.stores.store_errors import StoreError
 from support.postgres_nodes import StallingProxy
 
 

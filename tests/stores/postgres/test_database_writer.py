@@ -12,13 +12,12 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection, StoreError, UnknownOutcome
 from portbook.stores.postgres import connection_address_and_errors
 from portbook.stores.postgres import database_writer as module
 from portbook.stores.postgres.connection_address_and_errors import BoundedConnection
 from portbook.stores.postgres.database_writer import CommitProof
 from portbook.stores.postgres.postgres_store import PostgresStore
-from portbook.stores.store_errors import StoreError, UnknownOutcome
 from support.postgres_server import own_server
 
 

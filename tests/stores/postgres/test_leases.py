@@ -10,10 +10,9 @@ from concurrent.futures import Future
 import psycopg
 import pytest
 
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection, StoreError
 from portbook.stores.postgres.leases import LeaseOwner, LeaseTerms
 from portbook.stores.postgres.postgres_store import PostgresStore
-from portbook.stores.store_errors import StoreError
 from support.postgres_server import own_server
 
 TERMS = LeaseTerms(length_s=600.0, renew_s=300.0, margin_s=100.0)

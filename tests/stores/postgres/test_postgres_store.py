@@ -12,13 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection, StoreError
 from portbook.stores.migrations import STEPS, TABLES_VERSION
 from portbook.stores.postgres import postgres_store
 from portbook.stores.postgres.connection_address_and_errors import BoundedConnection
 from portbook.stores.postgres.leases import LeaseTerms
 from portbook.stores.postgres.postgres_store import PostgresStore, migrate_database, version_of_database
-from portbook.stores.store_errors import StoreError
 from portbook.stores.stored_sessions import KeptSession, SessionStore
 from portbook.stores.upstream_status_and_offers import Observation, ObservationStore, UpstreamStore
 from support.approval_world import FixedClock

@@ -20,7 +20,7 @@ from psycopg import errors
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 
 __all__ = [
     "COMMIT_BY",

@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 import psycopg
 from psycopg import errors
 
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection, StoreError, UnknownOutcome
 from portbook.stores.postgres.connection_address_and_errors import (
     BoundedConnection,
     database_problem,
@@ -29,7 +29,6 @@ from portbook.stores.postgres.connection_address_and_errors import (
     is_connection_lost,
 )
 from portbook.stores.sqlite_writer import JobEnding, WriteJob, WriteQueue
-from portbook.stores.store_errors import StoreError, UnknownOutcome
 
 __all__ = ["CHANNEL", "CommitProof", "DatabaseWriter"]
 

@@ -33,14 +33,14 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.postgres.connection_address_and_errors import COMMIT_BY
-from portbook.stores.store_errors import StoreError
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from portbook.stores.connection_and_clock import Connection
+    from portbook.stores.connection_clock_and_errors import Connection
 
 __all__ = ["LEASE_TERMS", "Lease", "LeaseOwner", "LeaseTerms", "extended", "is_lost", "lease_terms"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection
 from support.mcp_http_client import EVERYTHING, Client, Exchange, run, serving
 
 TABLES = ("mail", "mail_counter", "stream", "stream_event", "task")

@@ -22,8 +22,8 @@ from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
 from portbook.mcp.node_and_its_mail import CHANGE, NOTICE, Node
 from portbook.mcp.relayed_answers_and_changes import change_of
+from portbook.stores.connection_clock_and_errors import StoreError, UnknownOutcome
 from portbook.stores.mailbox import DraftMail, Mail
-from portbook.stores.store_errors import StoreError, UnknownOutcome
 from portbook.stores.stream_rows import OWN_STREAM, OwnStreamRow, StreamChange, StreamRow, StreamRows
 from portbook.wire.jsonrpc import mcp_refusal_frame
 from portbook.wire.sse import event, priming

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.stores.connection_and_clock import Connection, database_time, prune_rows
+from portbook.stores.connection_clock_and_errors import Connection, database_time, prune_rows
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.sqlite_store import Store
 from portbook.stores.store_port import StorePort

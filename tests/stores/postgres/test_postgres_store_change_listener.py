@@ -12,8 +12,8 @@ import pytest
 
 from portbook.clock import SystemClock
 from portbook.stores.caller_keys import Keys
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.postgres.postgres_store import PostgresStore
-from portbook.stores.store_errors import StoreError
 from support.postgres_nodes import StallingProxy
 
 
