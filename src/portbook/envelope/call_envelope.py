@@ -91,12 +91,11 @@ class CallEnvelopes:
             except NotJSON:  # a warning says so, below
                 pass
         # Late: few calls want an envelope, and most servers never make one.
-        from portbook.envelope.errors_and_warnings import REDACTED, Problem
+        from portbook.envelope.errors_and_warnings import redaction_warnings
         from portbook.envelope.wrap_unwrap_and_enclose import enclose
 
-        if known.is_redacted and not isinstance(outcome, Ending):
-            redacted = Problem(REDACTED, "Secrets were redacted in what this call returned or reported.")
-            controls = replace(controls, warnings=(*controls.warnings, redacted))
+        if told := redaction_warnings(outcome, is_redacted=known.is_redacted):
+            controls = replace(controls, warnings=(*controls.warnings, *told))
         return enclose(outcome, controls, _subject(wish, known), self.signer)
 
     def _form_of(self, result: JSON, controls: Controls, known: KnownRun) -> RecordedResults:
