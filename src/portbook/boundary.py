@@ -52,7 +52,7 @@ from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
 if TYPE_CHECKING:
-    from portbook.mcp.relayed_answers_and_changes import SessionRelay
+    from portbook.mcp.node_mail_and_relay import SessionRelay
 
 __all__ = ["Begun", "Boundary", "Tell"]
 

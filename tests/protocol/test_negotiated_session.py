@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
+from portbook.mcp.method_handlers import subscribe, unsubscribe
 from portbook.protocol.negotiated_session import Session
 from portbook.stores.store_errors import StoreError
 from support.held_sessions import HERE, Held

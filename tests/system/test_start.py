@@ -202,7 +202,7 @@ def test_a_toolset_with_a_model_adds_pydantic_and_little_else(tmp_path: Path, mo
         "portbook.schema.evaluation_cost",
         "portbook.schema.references",
         "portbook.tools.pydantic_conversion",
-        "portbook.tools.type_schemas",
+        "portbook.tools.type_schemas_and_forms",
     }
 
 

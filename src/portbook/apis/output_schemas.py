@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from portbook.apis.left_out_operations import Cause, LeftOutOperation
-from portbook.apis.openapi.operation_reader import ImportedOperation
+from portbook.apis.openapi.operations_and_names import ImportedOperation
 from portbook.apis.table_reader import Table
 from portbook.model import JSON, JSONObject
 from portbook.schema.cache import validator_for

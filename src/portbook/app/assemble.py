@@ -22,14 +22,13 @@ from portbook.clock import Clock, SystemClock
 from portbook.dialects.asset_messages import Bare
 from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
-from portbook.executors.loop_turn import LoopTurn
 from portbook.executors.python import PythonExecutor
-from portbook.executors.redaction_threads import LargeValues
+from portbook.executors.threads import LargeValues, LoopTurn
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
+from portbook.mcp.method_handlers import About
 from portbook.mcp.rounds_and_request_state import SignedStates
-from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.pipeline import Pipeline
 from portbook.protocol.message_validation import SchemaValidator
@@ -39,7 +38,7 @@ from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
 from portbook.stores.store_errors import StoreError
 from portbook.stores.stored_sessions import SessionStore
-from portbook.tools.asset_tool_names import ASSET_TOOLS
+from portbook.tools.tool_names import ASSET_TOOLS
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 

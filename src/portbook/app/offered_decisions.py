@@ -14,7 +14,7 @@ from portbook.settings import Settings
 from portbook.tools.spec import Effect
 from portbook.upstreams.listed_definitions import ObservedDefinition
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.names_and_effects import specs_of
+from portbook.upstreams.names_effects_and_skills import specs_of
 
 __all__ = ["OfferedDecision", "offered_decisions"]
 

@@ -16,7 +16,7 @@ from portbook.boundary import Boundary
 from portbook.clock import Clock
 from portbook.errors import Refused
 from portbook.executors.dispatch import Dispatch
-from portbook.executors.redaction_threads import LargeValues
+from portbook.executors.threads import LargeValues
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.task_board import TaskBoard
 from portbook.model import JSON

@@ -17,7 +17,7 @@ import click
 from portbook.apis.fetched_documents import DocumentLock, LockedDocument, is_address, named_documents
 from portbook.apis.gateway import Gateway, read_gateway
 from portbook.apis.openapi.document_files import MAX_DOCUMENT_BYTES, BadOpenAPI, Documents
-from portbook.apis.openapi.document_operations import read_openapi
+from portbook.apis.openapi.operations_and_names import read_openapi
 from portbook.apis.table_reader import Table
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail, print_data, stop_with

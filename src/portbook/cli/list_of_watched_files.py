@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from portbook.settings import Settings
-from portbook.tools.imported_modules import modules_below
+from portbook.tools.toolset_loader import modules_below
 
 __all__ = [
     "POLL_S",

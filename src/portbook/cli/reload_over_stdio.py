@@ -34,8 +34,8 @@ from portbook.cli.reload_trial import SlowReload, try_to_load
 from portbook.cli.served_lists import changed_lists, served_lists
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.settings import Settings
-from portbook.tools.imported_modules import SetAsideModules
 from portbook.tools.toolset import Changed
+from portbook.tools.toolset_loader import SetAsideModules
 
 __all__ = ["ReloadingStdio"]
 

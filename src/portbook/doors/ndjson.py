@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from portbook.boundary import Boundary
 from portbook.doors.eager import Remainder, SteppedCall
 from portbook.doors.stdio import Reader, Writer
-from portbook.mcp.from_any_thread import run_on
+from portbook.mcp.report_queue import run_on
 from portbook.mcp.running_request import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.stages.state import CallState

@@ -29,11 +29,10 @@ from portbook.mcp.exchange import (
     McpParts,
     bound_to,
 )
-from portbook.mcp.method_handlers import Asked, Handler, Handlers, TaskStore
+from portbook.mcp.method_handlers import About, Asked, Handler, Handlers, TaskStore
 from portbook.mcp.notifications_to_client import Mode, Notifications, first_of
 from portbook.mcp.results import Results
 from portbook.mcp.rounds_and_request_state import Carried, StateCodec, carried_by
-from portbook.mcp.server_info import About
 from portbook.model import (
     JSON,
     NO_CONTEXT,

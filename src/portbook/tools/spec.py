@@ -15,7 +15,7 @@ from portbook.tools.tool_names import MAX_NAME, is_declarable
 
 if TYPE_CHECKING:
     from portbook.tools.http_operation import HttpOperation
-    from portbook.tools.upstream_entry import UpstreamEntry
+    from portbook.tools.upstream_entries import UpstreamEntry
 
 __all__ = [
     "SKILL_SCHEME",

@@ -23,6 +23,7 @@ from typing import Final, Literal
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
+    "ASSET_TOOLS",
     "MAX_NAME",
     "ToolNames",
     "canonical_name",
@@ -90,3 +91,19 @@ def name_digest(text: str) -> str:
         number, digit = divmod(number, len(_DIGITS))
         digits += _DIGITS[digit]
     return digits
+
+
+# The names of the asset tools. Light: a server knows them even where it serves none of them.
+
+ASSET_TOOLS: Final = frozenset(
+    {
+        "diff_assets",
+        "get_example",
+        "get_schema",
+        "list_examples",
+        "list_schemas",
+        "populate_backend",
+        "validate_asset",
+        "validate_many",
+    }
+)

@@ -14,12 +14,18 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from portbook.boundary import Boundary
-from portbook.doors.http.accept_header import Accepts, accepted
 from portbook.doors.http.mcp.json_or_stream_reply import McpResponse, Running, event_reply
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession, label_of
-from portbook.doors.http.mcp.stream_limits import MAX_LISTENING
-from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of, one_for_equal
+from portbook.doors.http.mcp.stream_messages_and_limits import MAX_LISTENING
+from portbook.doors.http.request import (
+    Accepts,
+    InboundRequest,
+    RequestHead,
+    accepted,
+    arrival_of,
+    one_for_equal,
+)
 from portbook.doors.http.response import HeldReply, Replied, Reply, Write, problem, reply_to
 from portbook.doors.http.router import Route, finish_reply, refuse_method
 from portbook.errors import Reason, Refused

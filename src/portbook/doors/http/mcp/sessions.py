@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from portbook.access.callers import ANONYMOUS
 from portbook.boundary import Boundary
 from portbook.canonical import fingerprint
-from portbook.doors.http.mcp.resumable_stream import StreamPosition
-from portbook.doors.http.mcp.retained_streams import StreamBudget
+from portbook.doors.http.mcp.resumable_streams import StreamBudget, StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession, LiveSessions, label_of
 from portbook.errors import Refused
 from portbook.mcp.report_queue import Emit

@@ -10,11 +10,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol, cast
 
-from portbook.doors.http.mcp.resumable_stream import StreamPosition
+from portbook.doors.http.mcp.resumable_streams import StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession
 from portbook.doors.http.mcp.shared_streams import READ, OwnStreams, StreamCopies, position_at_any_node
-from portbook.mcp.node_and_its_mail import Node
-from portbook.mcp.relayed_answers_and_changes import ANSWER, CANCEL, SessionRelay
+from portbook.mcp.node_mail_and_relay import ANSWER, CANCEL, Node, SessionRelay
 from portbook.mcp.running_request import Key
 from portbook.model import JSONObject
 from portbook.stores.mailbox import DraftMail, Mail
