@@ -8,7 +8,7 @@ from typing import Final
 
 from portbook.audit.call_index import CallRow
 from portbook.globs import matches, problem_of
-from portbook.tools.spec import TOOL_PREFIX
+from portbook.tools.tool_names import TOOL_PREFIX
 
 __all__ = ["FILTERS", "STATUSES", "BadFilter", "call_filter", "moment_of", "position_of", "status_of"]
 

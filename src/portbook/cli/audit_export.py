@@ -17,7 +17,7 @@ from portbook.cli.output_and_errors import claim_stdout, print_json
 from portbook.escaping import escaped_json, escaped_lines
 from portbook.globs import matches
 from portbook.model import JSON, JSONObject
-from portbook.tools.spec import TOOL_PREFIX
+from portbook.tools.tool_names import TOOL_PREFIX
 
 __all__ = ["COLUMNS", "CsvWriter", "verb"]
 

@@ -31,8 +31,7 @@ from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.settings import CONFIG_NAME, Settings
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Tool
-from portbook.tools.spec import slug_of
-from portbook.tools.tool_names import canonical_name, is_declarable
+from portbook.tools.tool_names import canonical_name, is_declarable, slug_of
 from portbook.wire.violations import violations
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from portbook.cli.settings_without_server import dry_run
 from portbook.escaping import escaped, escaped_lines
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Catalog
-from portbook.tools.spec import identifier_of, named_by, slug_of
+from portbook.tools.tool_names import identifier_of, named_by, slug_of
 
 __all__ = ["command"]
 

@@ -22,7 +22,7 @@ from portbook.model import (
     Outcome,
 )
 from portbook.schema.engine import Validator
-from portbook.tools.spec import TOOL_PREFIX, is_slug
+from portbook.tools.tool_names import TOOL_PREFIX, is_slug
 from portbook.wire.jsonrpc import Id, error_frame, problem_of, refuse_structure, result_frame
 from portbook.wire.trace_context import trace_of
 from portbook.wire.violations import violations

@@ -14,7 +14,7 @@ from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import Validator
 from portbook.text.named_tuple import NamedTuple
-from portbook.tools.spec import slug_of
+from portbook.tools.tool_names import slug_of
 
 if TYPE_CHECKING:
     from portbook.provenance.artifacts import Artifact

@@ -60,7 +60,7 @@ from portbook.protocol.negotiation import META_REVISION, revision_of
 from portbook.protocol.revisions import REVISIONS, Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
-from portbook.tools.spec import is_slug
+from portbook.tools.tool_names import is_slug
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import Id, UnusableId, problem_of, refuse_structure
 from portbook.wire.trace_context import trace_of

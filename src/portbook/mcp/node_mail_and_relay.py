@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from portbook.canonical import json_bytes
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.running_request import Key
+from portbook.mcp.messages_from_client import Key
 from portbook.model import JSON, JSONObject, Kind
 from portbook.stores.mailbox import ALL_NODES, CHANGE, NOTICE, DraftMail, Mail, Mailbox
 from portbook.stores.store_errors import StoreError

@@ -15,7 +15,8 @@ from portbook.policy.argument_defaults import Gap, find
 from portbook.policy.decision_and_remedy import Policy, PolicyInput, decide
 from portbook.policy.rule import Rule
 from portbook.tools.http_operation import HttpOperation
-from portbook.tools.spec import Effect, named_by
+from portbook.tools.spec import Effect
+from portbook.tools.tool_names import named_by
 
 __all__ = ["Replayed", "ReplayedCalls", "replay", "subject_of"]
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from portbook.errors import REASONS, Reason
 from portbook.mcp.connection import McpConnection
-from portbook.mcp.running_request import Work
+from portbook.mcp.messages_from_client import Work
 from portbook.model import Answer, JSONObject
 from portbook.protocol.negotiated_session import Session
 from portbook.protocol.revisions import REVISIONS, Revision

@@ -19,8 +19,8 @@ from portbook.schema.cache import LateValidator, validator_for
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.json_schema_drafts import dialect_of
 from portbook.text.named_tuple import NamedTuple
-from portbook.tools.spec import SKILL_SCHEME, BadTool, ToolSpec, named_by, require_slug
-from portbook.tools.tool_names import ToolNames, listed_name
+from portbook.tools.spec import SKILL_SCHEME, BadTool, ToolSpec, require_slug
+from portbook.tools.tool_names import ToolNames, listed_name, named_by
 from portbook.tools.uri_templates import UriTemplate
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.violation_wording import escape_pointer
 from portbook.text.named_tuple import NamedTuple
-from portbook.tools.spec import ToolSpec, slug_of
+from portbook.tools.spec import ToolSpec
+from portbook.tools.tool_names import slug_of
 from portbook.wire.parsing import parse
 
 __all__ = ["BadBundle", "Bundle", "SchemaRegistry", "ToolIO", "shipped_folder"]

@@ -22,7 +22,7 @@ from portbook.stages.recorder import Recorder
 from portbook.stages.state import CallState
 from portbook.text.named_tuple import new_tuple
 from portbook.tools.catalog import Tool
-from portbook.tools.spec import slug_of
+from portbook.tools.tool_names import slug_of
 from portbook.wire.lines_and_size_limit import Frame
 
 __all__ = [

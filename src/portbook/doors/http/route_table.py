@@ -34,6 +34,7 @@ from portbook.doors.http.operator.call_event_and_proof_routes import (
     follow_calls,
     prove_log,
     show_call,
+    upstream_counts,
 )
 from portbook.doors.http.operator.pin_policy_and_upstream_routes import (
     EXPLAIN,
@@ -48,13 +49,12 @@ from portbook.doors.http.operator.pin_policy_and_upstream_routes import (
     replay_calls,
     restart_upstream,
     show_policy,
-    upstream_counts,
 )
 from portbook.doors.http.rest_and_rpc_routes import EXECUTE, ROUTE, TOOLS, execute, rpc, tool, tools
 from portbook.doors.http.router import Route, Router, Serve
 
 if TYPE_CHECKING:
-    from portbook.doors.http.mcp.shared_sessions import SharedSessions
+    from portbook.doors.http.mcp.session_mail_of_nodes import SharedSessions
 
 __all__ = ["route_table", "routes_of", "sessions_of"]
 
@@ -127,7 +127,7 @@ def _shared(served: App) -> SharedSessions | None:
     """Return how other processes have a part in the sessions of this one, where they have."""
     if served.nodes is None:
         return None
-    from portbook.doors.http.mcp.shared_sessions import SharedSessions  # late: most servers are alone
+    from portbook.doors.http.mcp.session_mail_of_nodes import SharedSessions  # late: most servers are alone
 
     shared = SharedSessions(served.nodes.node, served.nodes.streams)
     served.nodes.on_close(shared.copies.flush)

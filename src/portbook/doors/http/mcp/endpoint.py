@@ -29,7 +29,7 @@ from portbook.doors.http.request import (
 from portbook.doors.http.response import HeldReply, Replied, Reply, Write, problem, reply_to
 from portbook.doors.http.router import Route, finish_reply, refuse_method
 from portbook.errors import Reason, Refused
-from portbook.mcp.running_request import Work
+from portbook.mcp.messages_from_client import Work
 from portbook.model import Answer, Arrival
 from portbook.protocol.mirrored_headers import SESSION, VERSION
 from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS

@@ -17,8 +17,8 @@ from portbook.doors.http.mcp.sessions_in_memory import LiveSession
 from portbook.doors.http.memory_limits import MessageMemory
 from portbook.doors.http.request import Accepts
 from portbook.doors.http.response import Reply, Write, lines_of, reply_to
+from portbook.mcp.messages_from_client import Key, Work
 from portbook.mcp.report_queue import run_on
-from portbook.mcp.running_request import Key, Work
 from portbook.model import Answer
 from portbook.stages.state import CallState
 

@@ -24,7 +24,7 @@ from portbook.doors.http.response import Reply, Write, reply_to
 from portbook.doors.http.router import Route
 from portbook.errors import Reason, Refused
 from portbook.executors.coroutines import start_now
-from portbook.mcp.running_request import Key, Work
+from portbook.mcp.messages_from_client import Key, Work
 from portbook.model import Answer, Arrival
 from portbook.stages.state import CallState
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame

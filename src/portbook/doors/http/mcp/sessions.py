@@ -24,7 +24,7 @@ from portbook.model import Answer, Arrival, JSONObject
 from portbook.protocol.negotiated_session import Session
 
 if TYPE_CHECKING:
-    from portbook.doors.http.mcp.shared_sessions import SharedSessions
+    from portbook.doors.http.mcp.session_mail_of_nodes import SharedSessions
     from portbook.stores.mailbox import DraftMail
 
 __all__ = ["KeptSessions", "Sessions"]

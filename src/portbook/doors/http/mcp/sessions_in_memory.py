@@ -18,7 +18,7 @@ from portbook.doors.http.mcp.resumable_streams import (
     resume_position,
 )
 from portbook.mcp.connection import McpConnection
-from portbook.mcp.running_request import Key
+from portbook.mcp.messages_from_client import Key
 from portbook.model import Answer
 
 __all__ = ["LiveSession", "LiveSessions", "label_of"]

@@ -46,6 +46,7 @@ __all__ = [
     "follow_calls",
     "prove_log",
     "show_call",
+    "upstream_counts",
 ]
 
 CALLS: Final = "/operator/calls"
@@ -249,6 +250,18 @@ def _calls(rows: list[CallRow]) -> JSONObject:
 
 def _event(name: str, data: JSONObject) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (name.encode(), json_bytes(data))
+
+
+def upstream_counts(served: App) -> JSONObject:
+    """Return how many MCP servers there are, have failed and were restarted, and how much is withheld."""
+    statuses = [] if served.servers is None else served.servers.statuses()
+    return {
+        "servers": len(statuses),
+        "ready": sum(each.state == "ready" for each in statuses),
+        "failed": sum(each.state == "failed" for each in statuses),
+        "restarts": sum(each.restarts for each in statuses),
+        "withheld": sum(each.withheld for each in statuses),
+    }
 
 
 # `GET /operator/proof`: whether the log is whole, up to which record, and which calls have no outcome.

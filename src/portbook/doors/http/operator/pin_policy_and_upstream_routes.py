@@ -36,7 +36,6 @@ __all__ = [
     "replay_calls",
     "restart_upstream",
     "show_policy",
-    "upstream_counts",
 ]
 
 PINS: Final = "/operator/pins"
@@ -297,18 +296,6 @@ def list_upstreams(served: App) -> Serve:
         return {"upstreams": rows}
 
     return question(served.boundary, UPSTREAMS, "upstreams.list", answer)
-
-
-def upstream_counts(served: App) -> JSONObject:
-    """Return how many MCP servers there are, have failed and were restarted, and how much is withheld."""
-    statuses = [] if served.servers is None else served.servers.statuses()
-    return {
-        "servers": len(statuses),
-        "ready": sum(each.state == "ready" for each in statuses),
-        "failed": sum(each.state == "failed" for each in statuses),
-        "restarts": sum(each.restarts for each in statuses),
-        "withheld": sum(each.withheld for each in statuses),
-    }
 
 
 def restart_upstream(served: App) -> Route:

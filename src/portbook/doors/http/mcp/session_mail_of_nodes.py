@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol, cast
 from portbook.doors.http.mcp.resumable_streams import StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession
 from portbook.doors.http.mcp.shared_streams import READ, OwnStreams, StreamCopies, position_at_any_node
+from portbook.mcp.messages_from_client import Key
 from portbook.mcp.node_mail_and_relay import ANSWER, CANCEL, Node, SessionRelay
-from portbook.mcp.running_request import Key
 from portbook.model import JSONObject
 from portbook.stores.mailbox import DraftMail, Mail
 from portbook.stores.stored_sessions import digest_of
