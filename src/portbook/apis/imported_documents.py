@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, cast
 
-from portbook.apis.credential_choice import ChosenCredentials, CredentialChooser, require_known_schemes
 from portbook.apis.fetched_documents import DocumentSource, read_sources
 from portbook.apis.gateway import Gateway, is_argument_header, sends_cookies
 from portbook.apis.left_out_operations import Cause, LeftOutOperation
@@ -24,7 +23,13 @@ from portbook.apis.openapi.operations_and_names import (
     read_openapi,
 )
 from portbook.apis.openapi.parameters_and_path_keys import ArgumentRules
-from portbook.apis.openapi.security_schemes import SecurityScheme, read_schemes
+from portbook.apis.openapi.security_schemes_and_credentials import (
+    ChosenCredentials,
+    CredentialChooser,
+    SecurityScheme,
+    read_schemes,
+    require_known_schemes,
+)
 from portbook.apis.openapi.servers import Server, ServerChooser, ServerVariables, without_server
 from portbook.apis.table_reader import Table
 from portbook.globs import is_pattern, matches

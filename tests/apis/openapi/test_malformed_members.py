@@ -12,7 +12,7 @@ import pytest
 
 from portbook.apis.openapi.document_files import BadOpenAPI, Documents
 from portbook.apis.openapi.operations_and_names import read_openapi
-from portbook.apis.openapi.security_schemes import read_schemes
+from portbook.apis.openapi.security_schemes_and_credentials import read_schemes
 from support.openapi_samples import STRING, document, parameter
 
 GARBAGE: list[Any] = [

@@ -25,7 +25,7 @@ from portbook.apis.openapi.parameters_and_path_keys import (
 from portbook.apis.openapi.request_bodies import read_body
 from portbook.apis.openapi.responses import ImportedResult, read_responses
 from portbook.apis.openapi.schemas import SchemaWriters
-from portbook.apis.openapi.security_schemes import Requirement, read_requirement
+from portbook.apis.openapi.security_schemes_and_credentials import Requirement, read_requirement
 from portbook.apis.openapi.servers import Server, ServerChooser
 from portbook.escaping import escaped
 from portbook.model import JSONObject

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
-from portbook.apis.openapi.security_schemes import described, read_requirement, read_schemes
+from portbook.apis.openapi.security_schemes_and_credentials import described, read_requirement, read_schemes
 from portbook.tools.http_operation import CredentialUse
 from support.openapi_samples import document, left_out
 

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.credential_choice import ChosenCredentials, CredentialChooser, require_known_schemes
 from portbook.apis.gateway import Gateway, Login, ManagedIdentity, Secret
-from portbook.apis.openapi.security_schemes import Requirement, SecurityScheme, described
+from portbook.apis.openapi.security_schemes_and_credentials import (
+    ChosenCredentials,
+    CredentialChooser,
+    Requirement,
+    SecurityScheme,
+    described,
+    require_known_schemes,
+)
 from portbook.apis.table_reader import Table
 from portbook.tools.http_operation import CredentialUse
 
