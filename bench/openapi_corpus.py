@@ -22,7 +22,7 @@ from typing import Any, Final, cast
 
 from portbook.apis.http_table import read_http
 from portbook.apis.openapi.document_files import BadOpenAPI
-from portbook.schema.cache import NotCompiled
+from portbook.schema.engine import NotCompiled
 from portbook.tools.catalog import Catalog
 
 __all__ = ["Imported", "import_all", "main"]

@@ -18,7 +18,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
 from bench.wire import frames
-from portbook.access.callers import Callers
 from portbook.app.assemble import assemble
 from portbook.audit.journal import Journal
 from portbook.canonical import json_bytes
@@ -34,6 +33,7 @@ from portbook.redaction import Redactor
 from portbook.settings import load_settings
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
+from portbook.stores.caller_keys import Callers
 from portbook.tools.contract_registry import SchemaRegistry
 from portbook.wire.jsonrpc import read_id
 from portbook.wire.lines_and_size_limit import LineSplitter

@@ -42,7 +42,7 @@ _COMMAND: Final = (sys.executable, "-m", "portbook")
 _FORKING: Final = """
 import gc, os, sys
 import portbook.cli.main, portbook.cli.serve, portbook.cli.http_door, uvloop
-import portbook.audit.checkpoint_maker, portbook.stores.checkpoints
+import portbook.audit.checkpoints_made_and_stored
 gc.collect(); gc.freeze()
 for _ in range(int(sys.argv.pop(1))):
     if os.fork() == 0:

@@ -7,8 +7,9 @@ happens once a second would happen every few calls.
 from portbook.audit import journal
 from portbook.cli.main import cli
 from portbook.doors import ndjson
-from portbook.doors.http.server import overload, replies_until_recorded
-from portbook.doors.http.server.deadlines import Deadlines
+from portbook.doors.http.server import connection_limits_deadlines_and_overload as overload
+from portbook.doors.http.server import response_writer as replies_until_recorded
+from portbook.doors.http.server.connection_limits_deadlines_and_overload import Deadlines
 from portbook.net import http_connection
 from portbook.stages import recorder
 

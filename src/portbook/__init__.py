@@ -9,14 +9,21 @@ from portbook.version import __version__
 if TYPE_CHECKING:
     from portbook.canonical import NotJSON
     from portbook.doors.http.mounted_asgi_app import MountedApp
-    from portbook.envelope.controls_in_meta import Controls
     from portbook.envelope.envelope_check import inspect_envelope
-    from portbook.envelope.envelope_members import Failure, enclose
     from portbook.envelope.errors_and_warnings import Problem
-    from portbook.envelope.wrap_and_unwrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
+    from portbook.envelope.request_for_envelope import Controls
+    from portbook.envelope.wrap_unwrap_and_enclose import (
+        Failure,
+        NotAnEnvelope,
+        ToolFailed,
+        enclose,
+        failure,
+        unwrap,
+        wrap,
+    )
     from portbook.errors import CanonicalError, Failed
+    from portbook.provenance.record_inputs_and_outputs import Subject
     from portbook.provenance.signing import BadKey, PublicKey, SigningKey
-    from portbook.provenance.subject import Subject
     from portbook.tools.content import Blob, Content, Embedded, Message, ResourceLink, Text
     from portbook.tools.context import Context
     from portbook.tools.contract_registry import BadBundle, SchemaRegistry
@@ -78,11 +85,11 @@ _HOMES = {
     "BadTool": "portbook.tools.spec",
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
-    "Controls": "portbook.envelope.controls_in_meta",
+    "Controls": "portbook.envelope.request_for_envelope",
     "Failed": "portbook.errors",
-    "Failure": "portbook.envelope.envelope_members",
+    "Failure": "portbook.envelope.wrap_unwrap_and_enclose",
     "MountedApp": "portbook.doors.http.mounted_asgi_app",
-    "NotAnEnvelope": "portbook.envelope.wrap_and_unwrap",
+    "NotAnEnvelope": "portbook.envelope.wrap_unwrap_and_enclose",
     "NotFound": "portbook.tools.spec",
     "NotJSON": "portbook.canonical",
     "Problem": "portbook.envelope.errors_and_warnings",
@@ -90,14 +97,14 @@ _HOMES = {
     "SchemaRegistry": "portbook.tools.contract_registry",
     "ToolError": "portbook.tools.spec",
     "SigningKey": "portbook.provenance.signing",
-    "Subject": "portbook.provenance.subject",
-    "ToolFailed": "portbook.envelope.wrap_and_unwrap",
+    "Subject": "portbook.provenance.record_inputs_and_outputs",
+    "ToolFailed": "portbook.envelope.wrap_unwrap_and_enclose",
     "Toolset": "portbook.tools.toolset",
-    "enclose": "portbook.envelope.envelope_members",
-    "failure": "portbook.envelope.wrap_and_unwrap",
+    "enclose": "portbook.envelope.wrap_unwrap_and_enclose",
+    "failure": "portbook.envelope.wrap_unwrap_and_enclose",
     "inspect_envelope": "portbook.envelope.envelope_check",
-    "unwrap": "portbook.envelope.wrap_and_unwrap",
-    "wrap": "portbook.envelope.wrap_and_unwrap",
+    "unwrap": "portbook.envelope.wrap_unwrap_and_enclose",
+    "wrap": "portbook.envelope.wrap_unwrap_and_enclose",
 }
 
 

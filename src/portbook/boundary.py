@@ -28,17 +28,16 @@ from portbook.mcp.connection import McpConnection
 from portbook.mcp.connection_parts import Parts, Servers
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
+from portbook.mcp.messages_from_client import Cancel, unread
 from portbook.mcp.report_queue import Emit
-from portbook.mcp.running_request import Cancel
 from portbook.mcp.task_board import TaskBoard
-from portbook.mcp.unreadable_messages import unread
 from portbook.model import JSON, Answer, Arrival, Caller, Completed, Done, JSONObject
 from portbook.pipeline import Pipeline
 from portbook.policy import Policy
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
-from portbook.tools.spec import TOOL_PREFIX, slug_of
+from portbook.tools.tool_names import TOOL_PREFIX, slug_of
 from portbook.wire.jsonrpc import (
     NO_ID,
     Id,
@@ -52,7 +51,7 @@ from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
 if TYPE_CHECKING:
-    from portbook.mcp.relayed_answers_and_changes import SessionRelay
+    from portbook.mcp.node_mail_and_relay import SessionRelay
 
 __all__ = ["Begun", "Boundary", "Tell"]
 

@@ -46,23 +46,22 @@ from portbook.model import (
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.stages.approval import ApprovalStage, require_runnable, require_unchanged, unusable
-from portbook.stages.checked_result import (
+from portbook.stages.checked_and_redacted_results import (
     bytes_of,
     checked_relay,
     enclosed,
     is_suspect,
     may_be_enclosed,
     redacted,
+    redacted_client,
+    redacted_report,
     require_finite,
 )
-from portbook.stages.ended_without_result import as_outcome, cut_short, paused
+from portbook.stages.ended_without_result import as_outcome, cut_short, fail, paused
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, EndOfTurn, Executor, OffLoop, Sink
-from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
-from portbook.stages.redacted_tool_messages import redacted_client, redacted_report
-from portbook.stages.rules_in_force import InForce, Rules
+from portbook.stages.rules_in_force import InForce, PreparedTool, Rules
 from portbook.stages.state import CallState
-from portbook.stages.tool_errors import fail
 from portbook.text.named_tuple import new_tuple
 from portbook.tools.catalog import Catalog, Tool
 from portbook.wire.parsing import parse

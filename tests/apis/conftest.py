@@ -8,9 +8,8 @@ import pytest
 
 from portbook.apis.left_out_operations import LeftOutOperation
 from portbook.apis.openapi.document_files import Documents
-from portbook.apis.openapi.document_operations import read_openapi
-from portbook.apis.openapi.imported_arguments import ANY_ARGUMENT, ArgumentRules
-from portbook.apis.openapi.operation_reader import ImportedOperation
+from portbook.apis.openapi.operations_and_names import ImportedOperation, read_openapi
+from portbook.apis.openapi.parameters_and_path_keys import ANY_ARGUMENT, ArgumentRules
 
 
 @pytest.fixture

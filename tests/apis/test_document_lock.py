@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from portbook.apis.fetched_documents import DocumentLock, LockedDocument
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
-from portbook.stores.store_errors import BadLock
 
 DIGEST = "a" * 64
 SHOP = LockedDocument("https://shop.example/openapi.json", "shop.json", DIGEST)

@@ -6,7 +6,7 @@ import pytest
 
 from portbook.apis.output_schemas import or_nothing
 from portbook.model import JSONObject
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 
 NULL: JSONObject = {"type": "null"}
 TEXT: JSONObject = {"type": "string"}

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 
 from portbook.app.checkpoint_task import CheckpointTask
+from portbook.audit.checkpoints_made_and_stored import CheckpointStore
 from portbook.audit.journal import Journal
 from portbook.clock import SystemClock
-from portbook.stores.checkpoints import CheckpointStore
 from portbook.stores.sqlite_store import Store
 
 

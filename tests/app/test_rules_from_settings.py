@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from portbook.access.callers import ANONYMOUS, AllowedKey, digest_of_key
-from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import policy_of, rules_of
+from portbook.app.start_warnings import OPERATOR_KEY
 from portbook.errors import Reason, Refused
 from portbook.policy import Action, PolicyInput, decide
 from portbook.settings import BadSettings, Settings, load_settings
 from portbook.stages.rules_in_force import Rules
+from portbook.stores.caller_keys import ANONYMOUS, AllowedKey, digest_of_key
 from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 

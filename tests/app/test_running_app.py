@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from portbook.access.callers import digest_of_key
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
 from portbook.audit.memory_sink import NoSink
 from portbook.errors import Refused
 from portbook.settings import BadSettings
+from portbook.stores.caller_keys import digest_of_key
 from support.settings_files import load
 
 KEYS = f"""

@@ -8,6 +8,15 @@ from typing import Any
 
 import pytest
 
+from portbook.assets.schema_files import SchemaFiles
+from portbook.assets.validate_file import (
+    UnusableFile,
+    lines_of,
+    misspelt_keywords,
+    read_document,
+    read_schema,
+)
+from support.asset_samples import Write
 from support.portbook_process import run
 from support.validated_folder import TONE, validate, with_tones
 
@@ -130,3 +139,84 @@ def test_the_reference_to_its_schema_is_no_part_of_an_asset(folder: Path) -> Non
     (folder / "schemas/tone.schema.json").write_text(json.dumps({**TONE, "additionalProperties": False}))
     (folder / "assets/a.json").write_text('{"$schemaRef": "jsonschema/tone.schema.json", "pitch": 1}')
     assert validate(folder, "assets/a.json").code == 0
+
+
+# A schema file that a person names: ready to use, or its problems with their places.
+
+
+def test_a_schema_comes_with_its_text_and_what_it_refers_to(write: Write) -> None:
+    write("b.json", {"type": "integer"})
+    path = write("a.json", {"$ref": "b.json"})
+    source = read_schema(SchemaFiles(), str(path))
+    assert (source.text, source.document) == (path.read_text(), {"$ref": "b.json"})
+    assert (source.validator.allows(1), source.validator.allows("x")) == (True, False)
+
+
+def test_every_problem_is_a_line_that_begins_with_its_place(write: Write) -> None:
+    path = write("a.json", b'{"properties": {"a": {"type": "x"},\n "b": {"minimum": "y"}}}')
+    with pytest.raises(UnusableFile) as raised:
+        read_schema(SchemaFiles(), str(path))
+    lines = lines_of(raised.value.report)
+    assert [line.removeprefix(f"{path}:")[:5] for line in lines] == ["1:31:", "2:19:"]
+    assert "/properties/b/minimum: " in lines[1]
+
+
+@pytest.mark.parametrize(("text", "begins"), [(b"{", ":1:1: not JSON: "), (b"{\n,", ":2:1: not JSON: ")])
+def test_a_document_that_is_none_says_where(text: bytes, begins: str, write: Write) -> None:
+    path = write("a.json", text)
+    with pytest.raises(UnusableFile) as raised:
+        read_document(str(path))
+    [line] = lines_of(raised.value.report)
+    assert line.startswith(f"{path}{begins}")
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(UnusableFile) as raised:
+        read_document("/nowhere/a.json")
+    assert lines_of(raised.value.report) == ["/nowhere/a.json: cannot be read: No such file or directory"]
+
+
+# Keywords that are one slip away from those of JSON Schema.
+
+
+SAYS = "JSON Schema has no such keyword, and it is not checked; did you mean"
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "meant"),
+    [
+        ({"tpye": "object"}, "/tpye", "type"),
+        ({"minlength": 1}, "/minlength", "minLength"),
+        ({"requird": []}, "/requird", "required"),
+        ({"enums": []}, "/enums", "enum"),
+        ({"properties": {"a/b": {"patern": "x"}}}, "/properties/a~1b/patern", "pattern"),
+        ({"anyOf": [{}, {"not": {"maximun": 1}}]}, "/anyOf/1/not/maximun", "maximum"),
+    ],
+)
+def test_a_slip_is_found_wherever_a_schema_is(schema: Any, pointer: str, meant: str) -> None:
+    text = json.dumps(schema)
+    [said] = misspelt_keywords("a.json", text, schema)
+    column = text.index(f'"{pointer.rpartition("/")[2]}"') + 1
+    assert said == f"a.json:1:{column}: {pointer}: {SAYS} {meant}?"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"x-type": 1, "unit": "m", "note": "", "example": 1, "nullable": True},
+        {"properties": {"tpye": {}}, "$defs": {"titel": {}}, "required": ["tpye"]},
+        {"const": {"tpye": 1}, "enum": [{"tpye": 1}], "default": {"tpye": 1}},
+        {"definitions": {"a": {"type": "string"}}, "dependencies": {"tpye": ["a"]}},
+    ],
+)
+def test_names_values_and_words_of_ones_own_are_no_slips(schema: Any) -> None:
+    assert misspelt_keywords("a.json", json.dumps(schema), schema) == []
+
+
+def test_validate_and_diff_warn_of_it(tmp_path: Path) -> None:
+    (tmp_path / "new.json").write_text('{"tpye": "object"}')
+    (tmp_path / "file.json").write_text("1")
+    warned = f"portbook: warning: new.json:1:2: /tpye: {SAYS} type?\n"
+    validated = run("validate", "--schema", "new.json", "file.json", cwd=tmp_path)
+    assert (validated.code, validated.err.startswith(warned)) == (0, True)
+    assert run("diff", "--schema", "new.json", "new.json", cwd=tmp_path).err == warned

@@ -7,9 +7,14 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.checkpoint import checkpoint_of
-from portbook.audit.checkpoint_file import BadCheckpointFile, as_line, read_checkpoints
-from portbook.stores.checkpoints import CoveredRecords, Segment
+from portbook.audit.checkpoint import (
+    BadCheckpointFile,
+    CoveredRecords,
+    Segment,
+    as_line,
+    checkpoint_of,
+    read_checkpoints,
+)
 
 SEGMENT = Segment("log", "execution", "a.jsonl", 1, 2, "a" * 64, None)
 COVERED = CoveredRecords(

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from portbook.audit.chain import GENESIS
-from portbook.audit.checkpoint import CheckpointMark, checkpoint_of
+from portbook.audit.checkpoint import CheckpointMark, CoveredRecords, Segment, checkpoint_of, root_of
 from portbook.audit.inclusion_proof import BadProof, InclusionProof, check_proof, covering, proof_of
 from portbook.audit.journal import chained
-from portbook.audit.merkle_tree import root_of
 from portbook.provenance.signing import SigningKey
-from portbook.stores.checkpoints import CoveredRecords, Segment
 
 KEY = SigningKey(b"k" * 32)
 

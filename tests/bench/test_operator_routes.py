@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.operator_routes import measured_all, write_calls, write_settings
-from portbook.audit.verification_report import verified_streams
+from portbook.audit.checkpoint_and_log_verification import verified_streams
 
 
 def test_every_route_is_measured_over_a_log_that_is_whole(tmp_path: Path) -> None:

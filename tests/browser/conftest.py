@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from portbook.access.callers import digest_of_key
+from portbook.stores.caller_keys import digest_of_key
 from support import leftover_processes
 from support.browser import PATIENCE_MS, Visit, chromium, program, visit
 from support.console_world import ADA, OPERATOR, SETTINGS, ConsoleServer, served

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from portbook.adopt.adopted_server import adopted_servers
-from portbook.adopt.found_server import FoundServer, ServerPlace
-from portbook.app.offered_decisions import OfferedDecision
-from portbook.cli.adopt_report import ServerRow, found_line, sandbox_lines, table_lines, verdict_lines
+import click
+import pytest
+
+from portbook.adopt.adopted_server import FoundServer, ServerPlace, adopted_servers
+from portbook.adopt.file_change import FileChange
+from portbook.cli.adopt_report import (
+    OfferedDecision,
+    ServerRow,
+    difference,
+    found_line,
+    sandbox_lines,
+    shown_lines,
+    table_lines,
+    verdict_lines,
+)
 from portbook.exports.client_table import CLIENTS
 from portbook.pins.on_change import OnChange
 from portbook.pins.pinned_definitions import ServerDefinitions
@@ -103,3 +115,48 @@ def test_the_verdict_is_in_plain_words() -> None:
     )
     assert lines[1] == "z: 2 withheld, see `portbook scan --config /s.toml`"
     assert lines[2].endswith('effects = ["read"]')
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a\nb\nc\n", b"a\nx\nc\n"),
+        (b"a\nb", b"a\nc"),
+        (b"a\nb", b"a\nb\n"),
+        (b"a\r\nb\r\n", b"a\r\nc\r\n"),
+        (b"\xef\xbb\xbfa\nb\n", b"\xef\xbb\xbfc\nb\n"),
+        ("a\u2028b\x0bc\x85\nd\n".encode(), "a\u2028b\x0bc\x85\ne\n".encode()),
+        (b"\ta\n\x1b\n", b"\tb\n\x1b\n"),
+        (None, b"new\n"),
+        (None, b"new"),
+    ],
+)
+def test_patch_makes_the_new_file_of_the_old_one(tmp_path: Path, before: bytes | None, after: bytes) -> None:
+    file = tmp_path / "file"
+    if before is not None:
+        file.write_bytes(before)
+    text = difference(FileChange(file, before, after, 0o600), ())
+    subprocess.run(
+        ["patch", "--binary", "-p0", "-d", "/"], input=text.encode(), check=True, capture_output=True
+    )
+    assert file.read_bytes() == after
+
+
+def test_secrets_are_masked_however_they_are_written() -> None:
+    secret, short = 'it"s\u00e9cret', "ab1"
+    before = b'{"a": "it\\"s\\u00e9cret", "b": "it\\"s\xc3\xa9cret", "c": "ab1", "d": "crab1s"}\n'
+    text = difference(FileChange(Path("/f"), before, b"{}\n", 0o600), (secret, short, ""))
+    assert '-{"a": "[redacted]", "b": "[redacted]", "c": "[redacted]", "d": "crab1s"}\n' in text
+
+
+def test_a_terminal_gets_colours_and_no_control_character() -> None:
+    change = FileChange(Path("/f"), b"\ta\r\n", b"\t\x1b[8m\r\n", 0o600)
+    lines = list(shown_lines(difference(change, ())))
+    assert lines[-1] == click.style("+\t\\x1b[8m", fg="green")
+    assert [click.unstyle(line) for line in lines] == [
+        "--- /f",
+        "+++ /f",
+        "@@ -1 +1 @@",
+        "-\ta",
+        "+\t\\x1b[8m",
+    ]

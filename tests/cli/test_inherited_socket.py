@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from portbook.cli.reload_over_http import TAKE_OVER, Inherited
+from portbook.cli.serve_reload import TAKE_OVER, Inherited
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from portbook.access.callers import Callers
 from portbook.clock import SystemClock
 from portbook.errors import Refused
-from portbook.stores.caller_keys import Keys
+from portbook.stores.caller_keys import Callers, Keys
 from portbook.stores.sqlite_store import Store
 from support.portbook_process import PORTBOOK, Finished, environment, run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.cli.reload_trial import load_failure
+from portbook.cli.reload_trial_and_watched_files import load_failure
 
 
 def test_one_that_has_said_why_is_not_spoken_of() -> None:

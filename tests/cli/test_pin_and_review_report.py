@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from portbook.cli.pin_and_review_report import approved_words, differing, report_data, report_words
+from portbook.cli.pin import approved_words, differing, report_data, report_words
 from portbook.pins.on_change import OnChange
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import judge

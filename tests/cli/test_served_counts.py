@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portbook import Toolset
-from portbook.cli.served_lists import served_counts
+from portbook.cli.stop_and_reload_signals import served_counts
 from portbook.tools.catalog import Catalog
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from portbook.cli.reload_trial import SlowReload
+from portbook.cli.reload_trial_and_watched_files import SlowReload
 
 
 def test_it_is_told_once_and_not_too_early(

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from portbook.cli.reload_over_http import Ready, StartingServer, tell_ready
+from portbook.cli.serve_reload import Ready, StartingServer, tell_ready
 
 PATIENCE_S = 30.0
 TAKEN = "import os; listener, pipe, lifeline = map(int, os.environ['_PORTBOOK_TAKE_OVER'].split(','))\n"
 TELLS = (
-    "from pathlib import Path; from portbook.cli.reload_over_http import Ready, tell_ready\n"
+    "from pathlib import Path; from portbook.cli.serve_reload import Ready, tell_ready\n"
     "tell_ready(pipe, Ready([Path('/x') / str(n) for n in range(20_000)], {'tool': 'a'}, {}))\n"
 )
 

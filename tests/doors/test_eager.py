@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from portbook.doors.eager import SteppedCall
-from portbook.executors.loop_turn import LoopTurn
+from portbook.executors.threads import LoopTurn
 from portbook.net.taskless_waits import TasklessFuture
 
 

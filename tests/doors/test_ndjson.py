@@ -21,7 +21,7 @@ from portbook.audit.memory_sink import MemorySink
 from portbook.boundary import Boundary
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import ClientDoesNotRead, Reader, Writer
-from portbook.mcp.running_request import Key, Order, Work
+from portbook.mcp.messages_from_client import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame

@@ -13,7 +13,7 @@ from portbook import Subject, Toolset, enclose
 from portbook.canonical import json_bytes
 from portbook.envelope import call_envelope
 from portbook.envelope.call_envelope import CallEnvelopes, KnownRun
-from portbook.envelope.controls_in_meta import Default
+from portbook.envelope.request_for_envelope import Default
 from portbook.errors import Failed, Reason
 from portbook.model import EnvelopeRequest, Occasion
 from portbook.tools.catalog import Catalog, Tool

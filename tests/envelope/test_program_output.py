@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from portbook.envelope.envelope_members import Failure
 from portbook.envelope.errors_and_warnings import Problem
 from portbook.envelope.program_output import Form, Ran, outcome_of
+from portbook.envelope.wrap_unwrap_and_enclose import Failure
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.gateway import Gateway, Login, Secret
-from portbook.executors.api_credentials import Credentials, SentCredentials
-from portbook.executors.api_secrets import NoCredential
+from portbook.executors.api_credentials import Credentials, NoCredential, SentCredentials
 from portbook.net.http_client import HttpClient
 from portbook.tools.http_operation import CredentialUse
 

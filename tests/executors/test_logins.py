@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from portbook.apis.gateway import Login, Secret
-from portbook.executors.api_credentials import LoginValue
-from portbook.executors.api_secrets import NoCredential
+from portbook.executors.api_credentials import LoginValue, NoCredential
 from portbook.tools.http_operation import CredentialForm
 
 ENVIRON = {"KEY": "k-1", "PAIR": "ada:p w", "COLON": "a:b"}

@@ -12,7 +12,7 @@ from portbook.executors.mcp_server_call import McpServerExecutor
 from portbook.model import Identity, InputNeeded, Run
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec
-from portbook.tools.upstream_entry import UpstreamEntry
+from portbook.tools.upstream_entries import UpstreamEntry
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.transport import NotSent

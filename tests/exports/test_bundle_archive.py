@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 
-from portbook.exports.bundle_manifest_and_archive import archive
+from portbook.cli.export_bundle import archive
 
 
 def test_the_bytes_depend_on_the_files_alone_and_not_on_their_order() -> None:

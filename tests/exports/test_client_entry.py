@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from portbook.apis.openapi.yaml_reader import parse_yaml
-from portbook.exports.client_entry import ClientEntry, ConnectedServer, NotForClient, StartedServer, entry_for
+from portbook.exports.client_entry import (
+    ClientEntry,
+    ConnectedServer,
+    NeededSecrets,
+    NotForClient,
+    StartedServer,
+    entry_for,
+    needed_secrets,
+)
 from portbook.exports.client_table import CLIENTS as KNOWN
 
 CLIENTS = {client.name: client for client in KNOWN}
@@ -86,3 +94,21 @@ def test_nothing_is_said_of_variables_where_there_are_none() -> None:
         made = entry_for(client, StartedServer("x", ["portbook"]))
         assert made.left_to_person == ()
         assert not any(word in made.text for word in ('"env', "inputs", "env_"))
+
+
+def test_each_source_is_named_once_wherever_it_stands() -> None:
+    tables = {
+        "http": {
+            "shop": {
+                "base_url": "https://shop.example",
+                "auth": {"key": {"env": "SHOP_KEY"}, "login": {"username": "me", "password": {"file": "pw"}}},
+            },
+            "bank": {"auth": [{"key": {"env": "SHOP_KEY"}}, {"key": {"env": "BANK_KEY"}}]},
+        },
+        "mcp": {"github": {"command": ["x"], "env": {"TOKEN": {"env": "GITHUB_TOKEN"}, "MODE": "quiet"}}},
+    }
+    assert needed_secrets(tables) == NeededSecrets(("SHOP_KEY", "BANK_KEY", "GITHUB_TOKEN"), ("pw",))
+
+
+def test_settings_without_secrets_need_none() -> None:
+    assert needed_secrets({"http": {}, "mcp": {"a": {"env": {"FILE": "x"}}}}) == NeededSecrets((), ())

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import pytest
 
-from portbook.exports.published_bundle import PublishedBundle
-from portbook.exports.registry_entry import BadEntry, PyPIPackage, RegistryEntry, Remote
+from portbook.cli.export_bundle import archive
+from portbook.exports.registry_entry import (
+    BadBundleFile,
+    BadEntry,
+    PublishedBundle,
+    PyPIPackage,
+    RegistryEntry,
+    Remote,
+)
 
 REMOTE = Remote("https://mcp.example.com/mcp", has_key=True)
 
@@ -74,3 +83,43 @@ def test_a_version_of_one_release_is_taken(version: str) -> None:
 )
 def test_a_repository_has_the_name_of_its_host(url: str, source: str) -> None:
     assert made(repository=url).document()["repository"] == {"url": url, "source": source}
+
+
+URL = "https://example.com/x.mcpb"
+MANIFEST: dict[str, Any] = {
+    "manifest_version": "0.4",
+    "name": "x",
+    "version": "1.2.0",
+    "description": "x",
+    "author": {"name": "Ada"},
+    "server": {"type": "uv"},
+}
+
+
+def packed(manifest: Any) -> bytes:
+    return archive({"manifest.json": json.dumps(manifest).encode()})
+
+
+def test_version_and_digest_are_those_of_the_bundle() -> None:
+    data = packed(MANIFEST)
+    assert PublishedBundle.of(URL, data) == (PublishedBundle(URL, "1.2.0", hashlib.sha256(data).hexdigest()))
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "no zip archive"),
+        (b"words", "no zip archive"),
+        (packed(MANIFEST)[:-30], "no zip archive"),
+        (packed(MANIFEST).replace(b"1.2.0", b"1.3.0"), "damaged"),
+        (archive({"other.json": b"{}"}), "no manifest.json in it"),
+        (archive({"manifest.json": b"{"}), "not JSON"),
+        (packed([]), "no JSON object"),
+        (packed({}), "no usable name"),
+        (packed({**MANIFEST, "version": 1}), "no usable version"),
+        (packed({**MANIFEST, "server": "x"}), "no usable server"),
+    ],
+)
+def test_what_is_no_bundle_is_refused_with_why(data: bytes, why: str) -> None:
+    with pytest.raises(BadBundleFile, match=f"--bundle: not a bundle: .*{why}.*; `portbook export mcpb`"):
+        PublishedBundle.of(URL, data)

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 from typing import cast
 
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.node_and_its_mail import Node
-from portbook.mcp.relayed_answers_and_changes import change_of, relay_changes
+from portbook.mcp.node_mail_and_relay import Node, change_of, relay_changes
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
-from portbook.stores.store_errors import StoreError
 from portbook.tools.toolset import Changed
 
 TOOLS, THING = Changed("tool"), Changed("resource", "x://thing")

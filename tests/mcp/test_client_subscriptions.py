@@ -82,7 +82,7 @@ def test_whoever_leaves_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_a_key_hears_of_its_own_resources_alone(tmp_path: Path) -> None:
-    from portbook.access.callers import digest_of_key
+    from portbook.stores.caller_keys import digest_of_key
 
     config = tmp_path / "portbook.toml"
     config.write_text(

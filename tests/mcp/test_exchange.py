@@ -12,8 +12,8 @@ from portbook.mcp.exchange import ClientLink, McpExchange, McpParts
 from portbook.mcp.questions_to_client import ClientRequests, LiveClient, RoundClient
 from portbook.mcp.rounds_and_request_state import Carried
 from portbook.model import JSONObject
-from portbook.protocol.negotiated_session import Session
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.negotiation import Session
+from portbook.protocol.revisions_and_methods import REVISIONS
 from support.fake_world import a_call
 
 TASKS: JSONObject = {

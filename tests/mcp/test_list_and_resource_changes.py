@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import portbook.mcp.connection
-from portbook.access.callers import digest_of_key
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
 from portbook.audit.memory_sink import MemorySink
@@ -20,6 +19,7 @@ from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotificatio
 from portbook.model import Arrival
 from portbook.settings import load_settings
 from portbook.stages.state import CallState
+from portbook.stores.caller_keys import digest_of_key
 from portbook.tools.toolset import Changed
 from support.in_process_connection import handshake, params
 from support.mcp_http_client import run

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
 
-from portbook.mcp.node_and_its_mail import NodeLease
+from portbook.mcp.node_mail_and_relay import NodeLease
 from portbook.stores.sqlite_store import Store
 from portbook.stores.store_port import StorePort
 from support.mcp_http_client import run

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.mcp.list_and_resource_changes import ChangeNotification
 from portbook.mcp.notifications_to_client import META_SUBSCRIPTION, Notifications
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.tools.toolset import Changed
 from support.every_revision import VALIDATOR, every_revision
 from support.in_process_connection import EVERY_REVISION, Connection, params

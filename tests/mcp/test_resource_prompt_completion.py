@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.callers import digest_of_key
+from portbook.stores.caller_keys import digest_of_key
 from support.mcp_http_client import EVERYTHING, run, serving
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from portbook.clock import SystemClock
 from portbook.errors import Reason
-from portbook.mcp.node_and_its_mail import Node, NodeLease
+from portbook.mcp.node_mail_and_relay import Node, NodeLease
 from portbook.mcp.shared_tasks import RemoteTask, SharedTasks, lost_task
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.stores.mailbox import Mailbox

@@ -11,8 +11,7 @@ import pytest
 from portbook.clock import SystemClock
 from portbook.errors import Failed, Reason, Refused
 from portbook.mcp.task_board import Task, TaskBoard
-from portbook.mcp.task_methods import asked_by, task_of, task_request_answers
-from portbook.mcp.wait_for_task_and_its_questions import attend_task
+from portbook.mcp.task_methods import asked_by, attend_task, task_of, task_request_answers
 
 NOBODY = cast("Any", None)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from portbook.net import connection_pool
+from portbook.net import http_client
 from portbook.net.destinations import Destinations, parse_destination
 from portbook.net.dial import Dialler, NotPermitted, Unreachable, dial_system
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
@@ -350,7 +350,7 @@ def test_connections_are_dialled_at_the_address_that_was_resolved_and_kept(
 
 
 def test_requests_that_listen_take_no_connection_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_pool, "_MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(http_client, "_MAX_CONNECTIONS", 1)
 
     async def main(client: HttpClient) -> None:
         async with Upstream(HANG, answer(b"[]")) as upstream:

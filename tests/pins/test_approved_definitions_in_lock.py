@@ -11,8 +11,8 @@ import pytest
 from portbook.apis.fetched_documents import DocumentLock, LockedDocument
 from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.pinned_definitions import ServerDefinitions
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
-from portbook.stores.store_errors import BadLock
 
 SEEN = ServerDefinitions.observed(
     [

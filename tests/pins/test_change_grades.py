@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.model import JSON, JSONObject
-from portbook.pins.change_grades import Effort, SchemaChange, change_of_input, change_of_output
+from portbook.pins.change_grades import (
+    Effort,
+    SchemaChange,
+    change_of_input,
+    change_of_output,
+    harm_of,
+    with_trusted_hints,
+)
 from portbook.pins.on_change import Grade
 
 TEXT: JSONObject = {"type": "string"}
@@ -234,3 +241,50 @@ def test_what_is_too_much_to_compare_is_breaking() -> None:
     assert found[-1] is Grade.BREAKING
     assert change_of_input(taking({}), taking({"b": TEXT}), effort) == TOO_MUCH
     assert change_of_input(taking({}), taking({"b": TEXT}), Effort()).grade is Grade.WIDENED
+
+
+READS: JSONObject = {"readOnlyHint": True}
+WRITES: JSONObject = {"destructiveHint": False}
+DESTROYS: JSONObject = {"destructiveHint": True}
+
+
+@pytest.mark.parametrize(
+    ("hints", "harm"),
+    [
+        (READS, 0),
+        ({**READS, "destructiveHint": True}, 0),
+        (WRITES, 1),
+        ({"readOnlyHint": "yes", "destructiveHint": 0}, 2),
+        (DESTROYS, 2),
+        ({}, 2),
+        (None, 2),
+    ],
+)
+def test_the_effect_of_hints_is_that_of_mcps_defaults(hints: JSONObject | None, harm: int) -> None:
+    assert harm_of(hints) == harm
+
+
+@pytest.mark.parametrize(
+    ("approved", "observed", "trusted"),
+    [
+        (READS, READS, 0),
+        (READS, WRITES, 1),
+        (READS, None, 2),
+        (WRITES, READS, 1),
+        (DESTROYS, READS, 2),
+        ({}, WRITES, 2),
+        (WRITES, DESTROYS, 2),
+    ],
+)
+def test_an_effect_is_the_worse_of_the_approved_and_the_observed(
+    approved: JSONObject, observed: JSONObject | None, trusted: int
+) -> None:
+    parts: JSONObject = {"title": "T", "annotations": observed}
+    found = with_trusted_hints(parts, {"annotations": approved})
+    assert harm_of(found["annotations"]) == trusted
+    assert found["title"] == "T"
+
+
+def test_what_was_never_approved_is_destructive_and_keeps_its_other_hints() -> None:
+    observed: JSONObject = {"annotations": {**READS, "openWorldHint": False, "title": "T"}}
+    assert with_trusted_hints(observed, None) == {"annotations": {"openWorldHint": False, "title": "T"}}

@@ -6,8 +6,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from portbook.protocol.mcp_methods import METHODS, method_of
 from portbook.protocol.message_validation import RESULT, SchemaValidator
+from portbook.protocol.revisions_and_methods import METHODS, method_of
 from portbook.schema.engine import SchemaViolation
 from portbook.schema.official_schemas import REVISIONS
 from support.counts import count, seed

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from portbook.model import JSON
 from portbook.redaction import Redactor
 from portbook.redaction.prefilter import LARGE
-from portbook.redaction.replacements import MARK
+from portbook.redaction.replacements_and_pointers import MARK
 
 KNOWN = "hunter2-hunter2"
 REDACTOR = Redactor(keys=["ssn"], pointers=["/rows/*/note"], secrets=[KNOWN])

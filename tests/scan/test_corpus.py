@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from portbook.scan.definition_scan import scan_definition
-from portbook.scan.finding import ScanCheck, ScanFinding, Tier
+from portbook.scan.scanned_text_and_finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.shadowing import Neighbours
 from support.portbook_process import ROOT
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.scan.embedded_secrets import GIVEN_SECRET, find_secrets
-from portbook.scan.finding import Tier
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.scanned_text_and_finding import DefinedText, Tier
 
 
 @pytest.mark.parametrize(

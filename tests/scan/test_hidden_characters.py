@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.scan.finding import Tier
 from portbook.scan.hidden_characters import find_hidden
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.scanned_text_and_finding import DefinedText, Tier
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from portbook.scan.directive_weights import find_directives
-from portbook.scan.finding import Tier
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.directive_check import find_directives
+from portbook.scan.scanned_text_and_finding import DefinedText, Tier
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.scan.finding import Tier
 from portbook.scan.promised_effect import find_effect
+from portbook.scan.scanned_text_and_finding import Tier
 
 READS = {"readOnlyHint": True}
 

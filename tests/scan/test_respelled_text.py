@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.scan.encoded_text import find_encoded, respelled
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.scanned_text_and_finding import DefinedText
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.scan.finding import Tier
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.scanned_text_and_finding import DefinedText, Tier
 from portbook.scan.shadowing import Neighbours, find_look_alike, find_reach
 
 NEAR = Neighbours({"files": ("read_file", "open", "readAll")}, own=("copy", "list_files"))

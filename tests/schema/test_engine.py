@@ -18,8 +18,13 @@ from hypothesis import strategies as st
 
 from portbook.errors import Finding
 from portbook.schema import engine
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, SchemaViolation, compile_schema, is_usable_pattern
+from portbook.schema.engine import (
+    BadSchema,
+    SchemaViolation,
+    compile_schema,
+    is_usable_pattern,
+    validator_for,
+)
 from portbook.schema.json_schema_drafts import DIALECT
 from support.counts import count
 from support.random_schemas import LEAVES, SCHEMAS, VALUES, values

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.schema.evaluation_cost import MAX_EVALUATIONS, MAX_NESTING, examine
 
 MISSING = "refers to something that is not in this document: there is nothing at {}; check its spelling"

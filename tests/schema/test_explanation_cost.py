@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from portbook.canonical import json_bytes
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.schema.explanation_cost import explanation_of
 from portbook.schema.json_schema_drafts import DIALECT
 from support.counts import count

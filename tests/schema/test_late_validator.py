@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from portbook.schema.cache import LateValidator, NotCompiled, validator_for
-from portbook.schema.engine import Validator
+from portbook.schema.engine import LateValidator, NotCompiled, Validator, validator_for
 from portbook.tools.contract_registry import SchemaRegistry
 
 SCHEMA = {"type": "object", "required": ["a"]}

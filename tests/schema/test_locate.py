@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 
 TEXT = {"type": "string"}
 DEEP = {"additionalProperties": {"$ref": "#/$defs/deep"}, "type": ["object", "string"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.errors import Finding
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema
+from portbook.schema.engine import BadSchema, validator_for
 from portbook.schema.evaluation_cost import examine
 from portbook.schema.json_schema_drafts import DIALECT, DRAFT_07, check_dialect
+from portbook.schema.references import bundle, inlined_references
 
 OUTSIDE = "refers to a different document, {}, which is never fetched; copy it under $defs"
 MISSING = "refers to something that is not in this document: there is nothing at {}; check its spelling"
@@ -389,3 +390,128 @@ def test_any_name_can_be_pointed_at(found: list[str], data: st.DataObject) -> No
     assert examine(schema) == []
     validator = validator_for(schema)
     assert [validator.is_valid(value) for value in (1, "a")] == [True, False]
+
+
+# Several schema files as one document that the engine can compile.
+
+
+FILES: dict[str, Any] = {
+    "leaf.v1": {"$id": "leaf.v1", "type": "integer", "$defs": {"word": {"type": "string"}}},
+    "tree.v1": {
+        "$id": "tree.v1",
+        "type": "object",
+        "properties": {
+            "leaf": {"$ref": "leaf.v1"},
+            "below": {"$ref": "tree.v1"},
+            "own": {"$ref": "#/$defs/own"},
+        },
+        "$defs": {"own": {"const": "tree"}},
+    },
+    "other.json": {"$id": "elsewhere", "type": "boolean"},
+}
+
+
+def test_what_is_referred_to_by_name_is_inside_and_so_is_what_that_refers_to() -> None:
+    schema = {
+        "$id": "root.v1",
+        "properties": {"tree": {"$ref": "tree.v1"}, "word": {"$ref": "leaf.v1#/$defs/word"}},
+        "$defs": {"own": {"const": "root"}},
+    }
+    whole = bundle(schema, FILES.get)
+    assert set(whole["$defs"]) == {"own", "tree.v1", "leaf.v1"}
+    validator = validator_for(whole)
+    assert validator.is_valid({"tree": {"leaf": 1, "own": "tree", "below": {"leaf": 2}}, "word": "x"})
+    for wrong, pointer in (
+        ({"tree": {"leaf": "1"}}, "/tree/leaf"),
+        ({"tree": {"own": "root"}}, "/tree/own"),
+        ({"tree": {"below": {"leaf": None}}}, "/tree/below/leaf"),
+        ({"word": 1}, "/word"),
+    ):
+        assert [finding.pointer for finding in validator.findings(wrong)] == [pointer]
+
+
+def test_a_schema_goes_by_the_name_that_it_is_referred_to_by() -> None:
+    validator = validator_for(bundle({"properties": {"a": {"$ref": "other.json"}}}, FILES.get))
+    assert [validator.is_valid({"a": value}) for value in (True, 1)] == [True, False]
+
+
+def test_nothing_is_added_where_nothing_is_referred_to() -> None:
+    schema = {"$id": "alone", "properties": {"$ref": {"type": "string"}}, "const": {"$ref": "leaf.v1"}}
+    assert bundle(schema, FILES.get) is schema
+    assert bundle(True, FILES.get) is True
+
+
+def test_nothing_that_was_handed_in_is_changed() -> None:
+    before = repr(FILES)
+    bundle({"$ref": "tree.v1"}, FILES.get)
+    assert repr(FILES) == before
+
+
+def test_a_name_that_nobody_has_is_left_for_the_engine_to_refuse() -> None:
+    with pytest.raises(
+        BadSchema, match=r"/properties/a/\$ref: refers to something that is not in this document"
+    ):
+        validator_for(bundle({"properties": {"a": {"$ref": "no.such"}}}, FILES.get))
+
+
+# A schema for a form: references are replaced, and data that looks like one is not.
+
+
+POINT: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "number"}}}
+NAMES = ("$ref", "$defs", "definitions", "default", "enum")
+OLD = "http://json-schema.org/draft-07/schema#"
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        pytest.param({"$ref": "#/$defs/p", "$defs": {"p": POINT}}, POINT, id="the whole"),
+        pytest.param(
+            {"properties": {"a": {"$ref": "#/$defs/p", "title": "A"}}, "$defs": {"p": POINT}},
+            {"properties": {"a": {**POINT, "title": "A"}}},
+            id="with a title beside it",
+        ),
+        pytest.param(
+            {"items": {"$ref": "#/$defs/q"}, "$defs": {"q": {"anyOf": [{"$ref": "#/$defs/p"}]}, "p": POINT}},
+            {"items": {"anyOf": [POINT]}},
+            id="through another one",
+        ),
+        pytest.param(
+            {"properties": {"a": {"$ref": "#here"}}, "$defs": {"p": {**POINT, "$anchor": "here"}}},
+            {"properties": {"a": {**POINT, "$anchor": "here"}}},
+            id="by an anchor",
+        ),
+        pytest.param(
+            {"$schema": OLD, "properties": {"a": {"$ref": "#/definitions/p"}}, "definitions": {"p": POINT}},
+            {"$schema": OLD, "properties": {"a": POINT}},
+            id="draft-07",
+        ),
+        pytest.param({"properties": {"a": {"$ref": "#/$defs/t"}}, "$defs": {"t": True}},
+                     {"properties": {"a": True}}, id="true"),
+        pytest.param({"const": {"$ref": "#/$defs/p"}}, {"const": {"$ref": "#/$defs/p"}}, id="data"),
+        pytest.param(
+            {"properties": {name: {"$ref": "#/$defs/p"} for name in NAMES}, "$defs": {"p": POINT}},
+            {"properties": dict.fromkeys(NAMES, POINT)},
+            id="arguments that are called as keywords",
+        ),
+    ],
+)  # fmt: skip
+def test_references_are_replaced_by_what_they_name(schema: dict[str, Any], expected: dict[str, Any]) -> None:
+    before = json.dumps(schema)
+    assert inlined_references(schema) == expected
+    assert json.dumps(schema) == before
+
+
+def test_a_reference_that_leads_back_to_itself_stays() -> None:
+    tree: dict[str, Any] = {"type": "object", "properties": {"below": {"$ref": "#/$defs/tree"}}}
+    found = inlined_references({"$ref": "#/$defs/tree", "$defs": {"tree": tree}})
+    assert found == tree
+
+
+def test_references_that_name_much_again_and_again_stay_within_bounds() -> None:
+    """Each names the next one twice: whole, it would have two to the power of thirty parts."""
+    steps: dict[str, Any] = {
+        f"s{n}": {"properties": {name: {"$ref": f"#/$defs/s{n + 1}"} for name in "ab"}} for n in range(30)
+    }
+    found = inlined_references({"$ref": "#/$defs/s0", "$defs": {**steps, "s30": POINT}})
+    assert len(json.dumps(found)) < 2_000_000

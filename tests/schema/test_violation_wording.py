@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.schema.violation_wording import _SENTENCES, _UNIONS, escape_pointer, shorten, words
 
 # Stands in every value below that is checked, and so may stand in no sentence.

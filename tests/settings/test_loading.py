@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from portbook.access.callers import AllowedKey
 from portbook.settings import CONFIG_NAME, SETTINGS, BadSettings, load_settings
 from portbook.settings.loading import with_policy
 from portbook.settings.toml_file import parse_toml
+from portbook.stores.caller_keys import AllowedKey
 from support.portbook_process import environment
 from support.settings_files import BY_KEY, case, complaint, line, load, value_of
 

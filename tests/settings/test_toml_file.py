@@ -1,51 +1,105 @@
-"""TOML files: what is wrong with the syntax is told with line, column and a remedy."""
+"""Where keys stand in a TOML document: line and column of each, however it is written."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import tomllib
 
 import pytest
 
-from portbook.settings import BadSettings
-from portbook.settings.toml_file import read_toml
-from support.settings_files import case
+from portbook.settings.toml_file import Path, TomlPositions
 
+DOCUMENT = '''\
+# a comment [not.a.table]
+top = 1
+"quoted.key" = 2
 
-def complaint(folder: Path, content: bytes) -> str:
-    path = folder / "some.toml"
-    path.write_bytes(content)
-    with pytest.raises(BadSettings) as raised:
-        read_toml(path, "some.toml")
-    return str(raised.value)
+[policy]
+domains = ["a", # ] not the end
+  "b"]
+text = """
+[not]
+key = 1
+"""
+other = \'\'\'
+[neither]
+\'\'\'
+escaped = "a \\" ] # b"
 
+[[policy.rules]]
+name = "first"
+where = { "/a" = { minimum = 1 } }
 
-def test_a_file_knows_its_values_and_their_places(tmp_path: Path) -> None:
-    path = tmp_path / "some.toml"
-    path.write_text('a = 1\r\n[b]\r\nc = { d = "ü", e = 2 }\r\n')
-    file = read_toml(path, "shown.toml")
-    assert file.document == {"a": 1, "b": {"c": {"d": "ü", "e": 2}}}
-    assert file.place(("b", "c", "e")) == "shown.toml:3:16"
-    assert file.line(("b", "c")) == 3
+  [[policy.rules]]
+  name = 'second'
+  [policy.rules.where]
+  "/x.y" = { const = 1 }
+
+[http."or.ders".tools.get]
+a.b = 1
+'''
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("path", "position"),
     [
-        case(
-            "a byte that is not UTF-8",
-            b'a = "\xc3\xbc"\nb = "\xff"',
-            "2:6: not UTF-8; save the file",
-        ),
-        case("a byte order mark", b"\xef\xbb\xbfa = 1", "1:1: begins with a byte order mark; save"),
-        case("the end of the document", b"a = 1\nb = ", "2:5: not TOML: invalid value; write strings"),
-        case("too deep", b"a = 1\nb = " + b"[" * 100_000, "2:105: nested too deeply; use tables"),
-        case("an escape that is none", b'a = "\\uD800"', "1:12: not TOML: escaped character is not"),
+        (("top",), (2, 1)),
+        (("quoted.key",), (3, 1)),
+        (("policy",), (5, 1)),
+        (("policy", "domains"), (6, 1)),
+        (("policy", "text"), (8, 1)),
+        (("policy", "other"), (12, 1)),
+        (("policy", "escaped"), (15, 1)),
+        (("policy", "rules", 0), (17, 1)),
+        (("policy", "rules", 0, "where"), (19, 1)),
+        (("policy", "rules", 0, "where", "/a", "minimum"), (19, 20)),
+        (("policy", "domains", 1), (7, 3)),
+        (("policy", "rules", 0, "where", "/a", "maximum"), (19, 11)),
+        (("policy", "rules", 1), (21, 3)),
+        (("policy", "rules", 1, "name"), (22, 3)),
+        (("policy", "rules", 1, "where", "/x.y"), (24, 3)),
+        (("http", "or.ders", "tools", "get"), (26, 1)),
+        (("http", "or.ders", "tools", "get", "a", "b"), (27, 1)),
+        (("http", "or.ders", "tools", "get", "missing"), (26, 1)),
+        (("nowhere",), (1, 1)),
     ],
 )
-def test_what_is_wrong_is_told_with_line_and_column(content: bytes, said: str, tmp_path: Path) -> None:
-    assert complaint(tmp_path, content).startswith(f"some.toml:{said}")
+def test_a_key_is_found_at_its_position_or_at_that_of_what_holds_it(
+    path: Path, position: tuple[int, int]
+) -> None:
+    tomllib.loads(DOCUMENT)
+    assert TomlPositions(DOCUMENT).of(path) == position
 
 
-def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
-    with pytest.raises(BadSettings, match=r"^x\.toml: cannot be read: Is a directory; check its path"):
-        read_toml(tmp_path, "x.toml")
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment", "a = 1", "a = [\n\n]"])
+def test_a_short_document_is_read_to_its_end(text: str) -> None:
+    assert TomlPositions(text).of(("a",)) == (1, 1)
+
+
+NESTED = """\
+list = [ # first
+  { a = 1, b = [2, [3, "]"]] }, { c.d = 'x' },
+  2026-01-02T03:04:05Z, 1_000,
+]
+empty = []
+none = {}
+last = {a={b={c=[{d=1}]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "position"),
+    [
+        (("list", 0), (2, 3)),
+        (("list", 0, "b"), (2, 12)),
+        (("list", 0, "b", 1, 1), (2, 24)),
+        (("list", 1, "c", "d"), (2, 35)),
+        (("list", 2), (3, 3)),
+        (("list", 3), (3, 25)),
+        (("empty",), (5, 1)),
+        (("none", "missing"), (6, 1)),
+        (("last", "a", "b", "c", 0, "d"), (7, 19)),
+    ],
+)
+def test_what_is_inside_a_value_is_found_there(path: Path, position: tuple[int, int]) -> None:
+    tomllib.loads(NESTED)
+    assert TomlPositions(NESTED).of(path) == position

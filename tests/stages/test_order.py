@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from portbook.access.callers import Callers
 from portbook.access.rate_limit import Rates
 from portbook.errors import Failed, Reason, Refused
 from portbook.model import Arrival, Caller, CallerContext, Done, Draft, Identity
 from portbook.policy import Policy
 from portbook.redaction import Redactor
 from portbook.stages.rules_in_force import Rules
+from portbook.stores.caller_keys import Callers
 from support.fake_world import (
     CALLERS,
     CANARY,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import Failed, Reason, Refused
-from portbook.executors.loop_turn import LoopTurn
+from portbook.executors.threads import LoopTurn
 from portbook.model import NO_CONTEXT, CallerContext, Done
 from portbook.redaction import Redactor
 from portbook.stages.state import CallState

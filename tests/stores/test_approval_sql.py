@@ -14,7 +14,7 @@ from portbook.errors import Reason
 from portbook.stores import approval_sql as rows
 from portbook.stores import approvals as tickets
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection
 from support.approval_world import ASK, World, approved, asked, for_order, refusal_of, settled, why
 
 

@@ -19,10 +19,9 @@ from portbook.access.approval_state_and_binding import TRANSITIONS, State, Ticke
 from portbook.clock import later
 from portbook.errors import Reason, Refused
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection, StoreError, UnknownOutcome
 from portbook.stores.postgres import database_writer
-from portbook.stores.postgres.bounded_connection import BoundedConnection
-from portbook.stores.store_errors import StoreError, UnknownOutcome
+from portbook.stores.postgres.connection_address_and_errors import BoundedConnection
 from support.approval_world import (
     ASK,
     START,

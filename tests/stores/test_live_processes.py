@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.live_processes import Owner, folder_of
-from portbook.stores.store_errors import StoreError
 from support.portbook_process import child
 
 _HOLDER = """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from portbook.model import JSONObject
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME, LockFile, LockSection, change_section
-from portbook.stores.store_errors import BadLock
 
 
 def test_a_folder_without_a_lock_has_empty_sections(tmp_path: Path) -> None:

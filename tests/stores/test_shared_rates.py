@@ -14,10 +14,9 @@ import pytest
 
 from portbook.access.rate_limit import SecondsToWait
 from portbook.stores import shared_rates
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection, StoreError
 from portbook.stores.shared_rates import SharedRates, TokenBlocks, block_size
 from portbook.stores.sqlite_store import Store
-from portbook.stores.store_errors import StoreError
 
 P = ParamSpec("P")
 

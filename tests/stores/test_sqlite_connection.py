@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.live_processes import Owner, folder_of
 from portbook.stores.sqlite_store import Store
-from portbook.stores.store_errors import StoreError
 from support.portbook_process import run
 from support.store_rows import names, put
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.sqlite_store import Store
-from portbook.stores.store_errors import StoreError
 from support.store_rows import names, put
 
 MEMORY = Path(":memory:")

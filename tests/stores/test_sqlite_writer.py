@@ -11,9 +11,8 @@ from typing import Any
 import apsw
 import pytest
 
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection, StoreError
 from portbook.stores.sqlite_store import Store
-from portbook.stores.store_errors import StoreError
 
 Job = Callable[[Connection], Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.store_port import Version
 from portbook.stores.wait_for_change import StoreWatch
 

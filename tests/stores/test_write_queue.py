@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from portbook.stores.connection_clock_and_errors import StoreError, UnknownOutcome
 from portbook.stores.sqlite_writer import JobEnding, WriteJob, WriteQueue
-from portbook.stores.store_errors import StoreError, UnknownOutcome
 
 
 def job() -> WriteJob:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
-from portbook.adopt.json_text import parse_json
+from portbook.adopt.json_toml_yaml_edits import parse_json
 from portbook.apis.openapi.yaml_reader import parse_yaml
 from portbook.exports.client_table import CLIENTS, KnownClient, client_files
 from support.pinned_folder import LIST, SEND

@@ -9,8 +9,7 @@ import pytest
 from portbook.assets.compat.counterexample import EVERY_BREAK
 from portbook.assets.compat.verdict import compare
 from portbook.model import JSONObject
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import Validator
+from portbook.schema.engine import Validator, validator_for
 
 
 def made(schema: Any) -> tuple[JSONObject, Validator]:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from portbook.access.approval_state_and_binding import Ask
-from portbook.access.callers import AllowedKey, Callers, digest_of_key
 from portbook.audit.record_form import RecordLines, whole_views
 from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Reason, Refused
@@ -20,6 +19,7 @@ from portbook.model import Arrival, Call, CallerContext, Completed, IdBytes, JSO
 from portbook.pipeline import Pipeline
 from portbook.policy import Limits, Policy, read_policy
 from portbook.stages.rules_in_force import Rules
+from portbook.stores.caller_keys import AllowedKey, Callers, digest_of_key
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec

@@ -29,7 +29,7 @@ LONGEST: Final = (
     "browser/test_docs_page.py",
     "browser/test_appearance.py",
     "browser/test_waiting.py",
-    "cli/test_reload_over_http.py",
+    "cli/test_serve_reload.py",
     "cli/test_worker_supervisor.py",
     "system/test_any_node.py",
     "system/test_unusable_entries.py",

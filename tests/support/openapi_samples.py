@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from portbook.apis.left_out_operations import LeftOutOperation
-from portbook.apis.openapi.operation_reader import ImportedOperation
+from portbook.apis.openapi.operations_and_names import ImportedOperation
 from portbook.apis.request_composer import Composed, Composer
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.tools.http_operation import HttpOperation
 
 STRING: dict[str, Any] = {"type": "string"}

@@ -2,7 +2,7 @@
 
 Nothing here waits or reads a clock, so that thousands of runs take seconds, and a seed repeats a run exactly.
 What is decided is decided by the rules of the product: `access/approval_state_and_binding.py` says which
-state follows which and what refuses a call, `stores/postgres/lease_terms.py` who may act and who is gone. The
+state follows which and what refuses a call, `stores/postgres/leases.py` who may act and who is gone. The
 rest is what surrounds them:
 
 - the database runs a transaction when its message arrives, whole or not at all;
@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from portbook.access.approval_state_and_binding import TRANSITIONS, Ask, State, Ticket, decided, refuse, seen
-from portbook.stores.postgres.lease_terms import LEASE_TERMS, Lease, LeaseTerms, extended, is_lost
+from portbook.stores.postgres.leases import LEASE_TERMS, Lease, LeaseTerms, extended, is_lost
 
 NODES = 3
 JOBS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection
 
 
 def put(name: str) -> Any:

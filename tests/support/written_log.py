@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from portbook.audit.call_index import CallRow
+from portbook.audit.call_index_filters_and_figures import CallRow
 
 __all__ = ["WrittenLog", "at", "ids"]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from portbook.adopt.json_text import parse_json
+from portbook.adopt.json_toml_yaml_edits import parse_json
 from portbook.exports.client_entry import ConnectedServer, entry_for
 from portbook.exports.client_table import KnownClient
 from support.client_home import ClientHome, read_as_client

@@ -30,7 +30,7 @@ from portbook.stages.state import Trail
 from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect, ToolSpec
-from portbook.tools.upstream_entry import UpstreamEntry
+from portbook.tools.upstream_entries import UpstreamEntry
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"

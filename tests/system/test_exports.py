@@ -13,14 +13,21 @@ import portbook.testing
 from portbook.access.approval_state_and_binding import Undecidable
 from portbook.canonical import NotJSON
 from portbook.doors.http.mounted_asgi_app import MountedApp
-from portbook.envelope.controls_in_meta import Controls
 from portbook.envelope.envelope_check import inspect_envelope
-from portbook.envelope.envelope_members import Failure, enclose
 from portbook.envelope.errors_and_warnings import Problem
-from portbook.envelope.wrap_and_unwrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
+from portbook.envelope.request_for_envelope import Controls
+from portbook.envelope.wrap_unwrap_and_enclose import (
+    Failure,
+    NotAnEnvelope,
+    ToolFailed,
+    enclose,
+    failure,
+    unwrap,
+    wrap,
+)
 from portbook.errors import CanonicalError, Failed
+from portbook.provenance.record_inputs_and_outputs import Subject
 from portbook.provenance.signing import BadKey, PublicKey, SigningKey
-from portbook.provenance.subject import Subject
 from portbook.settings import BadSettings
 from portbook.testing import async_client, call_result, client, fixed_time, inquiries_and_answers, upstream
 from portbook.tools import content, questions

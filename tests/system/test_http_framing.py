@@ -10,12 +10,10 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portbook.doors.http.host_and_origin_check import refuse_head
 from portbook.doors.http.request import AUTHORITY, InboundRequest
 from portbook.doors.http.response import Reply
-from portbook.doors.http.router import Route
-from portbook.doors.http.server.head_parser import BadRequest
-from portbook.doors.http.server.request_reader import RequestReader
+from portbook.doors.http.router import Route, refuse_head
+from portbook.doors.http.server.request_parser import BadRequest, RequestReader
 from portbook.net.allowed_hosts_and_origins import Hosts
 from support.counts import count
 from support.under_uvicorn import PARSERS, under_uvicorn

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.callers import digest_of_key
+from portbook.stores.caller_keys import digest_of_key
 from support.portbook_process import HttpServer, http_server
 
 TOOLS = """

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from werkzeug.test import EnvironBuilder
 
 from portbook.apis.openapi.document_files import Documents
-from portbook.apis.openapi.document_operations import read_openapi
-from portbook.apis.openapi.operation_reader import ImportedOperation
+from portbook.apis.openapi.operations_and_names import ImportedOperation, read_openapi
 from support.counts import count
 from support.decoding_api import DecodedRequest, decoded
 from support.openapi_samples import request_of

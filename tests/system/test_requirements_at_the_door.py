@@ -358,7 +358,7 @@ def test_pytest_runs_tests_with_what_the_requirements_install() -> None:
     assert "\npytest==" in (ROOT / "requirements.txt").read_text()
     pytest_q = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     ran = subprocess.run(
-        [*pytest_q, "tests/assets/test_schema_of_asset.py", "tests/wire/test_lines_and_size_limit.py"],
+        [*pytest_q, "tests/assets/test_library.py", "tests/wire/test_lines_and_size_limit.py"],
         cwd=ROOT,
         env=environment(),
         capture_output=True,

@@ -21,8 +21,7 @@ from portbook import (
     wrap,
 )
 from portbook.canonical import digest, json_bytes
-from portbook.envelope.controls_in_meta import read_controls
-from portbook.envelope.request_for_envelope import read_request
+from portbook.envelope.request_for_envelope import read_controls, read_request
 from portbook.model import Occasion
 from support.portbook_process import ROOT, run
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from portbook.stores.postgres.lease_terms import LEASE_TERMS, Lease, LeaseTerms
+from portbook.stores.postgres.leases import LEASE_TERMS, Lease, LeaseTerms
 from support.counts import count, seed
 from support.simulated_nodes import Broken, Rules, Simulation
 

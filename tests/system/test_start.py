@@ -82,16 +82,16 @@ NEVER = [
     "portbook.apis",
     "portbook.assets.library",
     "portbook.builtin",
-    "portbook.envelope.envelope_members",
+    "portbook.envelope.wrap_unwrap_and_enclose",
     "portbook.executors.http",
     "portbook.net.destinations",
     "portbook.net.http_client",
-    "portbook.provenance.record_and_run_id",
+    "portbook.provenance.record_inputs_and_outputs",
     "portbook.provenance.signing",
     "portbook.policy.rules_without_effect",
     "portbook.schema.evaluation_cost",
     "portbook.schema.explanation_cost",
-    "portbook.schema.official_schema_override",
+    "portbook.app.official_schema_override",
     "portbook.stores.sqlite_writer",
     "portbook.tools.asset_tool_schemas",
     "portbook.tools.content",
@@ -202,7 +202,7 @@ def test_a_toolset_with_a_model_adds_pydantic_and_little_else(tmp_path: Path, mo
         "portbook.schema.evaluation_cost",
         "portbook.schema.references",
         "portbook.tools.pydantic_conversion",
-        "portbook.tools.type_schemas",
+        "portbook.tools.type_schemas_and_forms",
     }
 
 

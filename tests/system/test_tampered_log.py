@@ -18,9 +18,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from portbook.audit.checkpoint import checkpoint_of
+from portbook.audit.checkpoint import CheckpointRow, Segment, checkpoint_of
 from portbook.audit.journal import chained
-from portbook.stores.checkpoints import CheckpointRow, Segment
 from support.portbook_process import Finished, HttpServer, http_server, invoke, run
 from support.postgres_server import new_schema
 

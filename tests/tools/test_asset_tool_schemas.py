@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.asset_tools import asset_tools
+from portbook.assets.asset_tools_and_resources import asset_tools
 from portbook.assets.library import EMPTY
-from portbook.schema.cache import validator_for
-from portbook.tools.asset_tool_names import ASSET_TOOLS
+from portbook.schema.engine import validator_for
 from portbook.tools.asset_tool_schemas import INPUTS, OUTPUTS
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect
+from portbook.tools.tool_names import ASSET_TOOLS
 
 
 def test_every_contract_has_its_tool_and_only_sending_has_an_effect() -> None:

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import BadTool, Effect, ToolSpec
-from portbook.tools.upstream_entry import UpstreamEntry
-from portbook.tools.withheld_entry import WithheldEntry
+from portbook.tools.upstream_entries import UpstreamEntry, WithheldEntry
 
 
 def a_spec(name: str = "echo", input_schema: Any = None, output_schema: Any = True) -> ToolSpec:

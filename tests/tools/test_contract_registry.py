@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from portbook import SchemaRegistry, Toolset
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import SchemaViolation
-from portbook.tools.contract_registry import BadBundle
-from portbook.tools.packaged_files import shipped_folder
+from portbook.schema.engine import SchemaViolation, validator_for
+from portbook.tools.contract_registry import BadBundle, shipped_folder
 from portbook.tools.toolset_loader import load_toolsets
 from support.portbook_process import SAMPLE_TOOLS, run
 

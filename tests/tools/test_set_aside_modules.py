@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.tools.imported_modules import SetAsideModules, modules_below
-from portbook.tools.toolset_loader import load_toolsets
+from portbook.tools.toolset_loader import SetAsideModules, load_toolsets, modules_below
 
 TOOLS = """
 from portbook import Toolset

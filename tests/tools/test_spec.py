@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from portbook import NotFound, ToolError
-from portbook.tools.spec import BadTool, require_slug, slug_of
+from portbook.tools.spec import BadTool, require_slug
+from portbook.tools.tool_names import slug_of
 
 
 def test_in_a_tool_it_is_an_error_like_any() -> None:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.tools.spec import is_slug
-from portbook.tools.tool_names import canonical_name, is_declarable, listed_name
+from portbook.tools.tool_names import canonical_name, is_declarable, is_slug, listed_name
 
 DECLARED = st.from_regex(r"[A-Za-z0-9_.\-]{1,128}", fullmatch=True)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from portbook import Toolset
-from portbook.tools.spec import BadTool, Effect, ToolSpec, is_slug, require_slug
-from portbook.tools.tool_names import canonical_name
+from portbook.tools.spec import BadTool, Effect, ToolSpec, require_slug
+from portbook.tools.tool_names import canonical_name, is_slug
 
 
 def one(text: str) -> str:

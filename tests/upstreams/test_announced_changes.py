@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams.announced_changes import Subscriptions
 from support.fake_upstream import FakeLink, connected
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.upstreams.child_process import child_environment
+from portbook.upstreams.stdio_server_process import child_environment
 from portbook.upstreams.transport import NotSent
 
 FIRST = {"PORTBOOK_SERVERS_BEFORE": "1"}

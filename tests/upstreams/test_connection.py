@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams import connection as module
-from portbook.upstreams import open_requests
-from portbook.upstreams.answer_checks import BadAnswer, RpcError
+from portbook.upstreams.message_checks_and_meta import BadAnswer, RpcError
 from portbook.upstreams.transport import ConnectionLost, NotSent
 from support.fake_upstream import FakeLink, Told, connected, text
 
@@ -154,7 +153,7 @@ def test_an_unreadable_answer_fails_the_request_that_it_names(line: bytes, fails
 
 def test_a_request_aside_that_is_never_answered_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_ASIDE_S", 0.0)
-    monkeypatch.setattr(open_requests, "_MAX_OPEN", 2)
+    monkeypatch.setattr(module, "_MAX_OPEN", 2)
 
     async def main() -> None:
         connection = await connected(FakeLink())

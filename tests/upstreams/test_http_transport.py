@@ -12,8 +12,8 @@ import pytest
 from portbook.errors import Finding
 from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
-from portbook.upstreams.answer_checks import BadAnswer
 from portbook.upstreams.http_transport import HttpTransport
+from portbook.upstreams.message_checks_and_meta import BadAnswer
 from portbook.upstreams.secret_values import GivenSecrets, ValueReader
 from portbook.upstreams.transport import BadStatus, NotSent, SaysNothing, SessionLost
 from portbook.wire.lines_and_size_limit import Frame

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.connection import Events, UpstreamConnection
 from portbook.upstreams.handshake import Introduction
 from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.message_checks_and_meta import AnswerChecks
 from portbook.upstreams.transport import NotSent
 from support.fake_upstream import FakeLink, validator
 

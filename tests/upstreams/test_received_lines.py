@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.upstreams.answer_checks import UnreadableAnswer, messages_in
+from portbook.upstreams.message_checks_and_meta import UnreadableAnswer, messages_in
 from portbook.wire.lines_and_size_limit import OVERSIZE
 
 ANSWER = b'{"jsonrpc":"2.0","id":7,"result":{}}'

@@ -14,7 +14,7 @@ from portbook.pins.approved_definitions_in_lock import approve
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec
-from portbook.tools.withheld_entry import WithheldEntry
+from portbook.tools.upstream_entries import WithheldEntry
 from portbook.upstreams import served_offers as module
 from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.upstreams.offered_skills import SkillFile, files_of
+from portbook.upstreams.names_effects_and_skills import SkillFile, files_of
 
 TEXT = "---\nname: forms\ndescription: Fill in forms\n---\n\nBody.\n"
 WORDS: Any = {"name": "forms", "description": "Fill in forms"}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from portbook.upstreams import supervisor
-from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.message_checks_and_meta import AnswerChecks
 from portbook.upstreams.supervisor import Supervisor, Watcher
 from portbook.upstreams.transport import NotSent
 from support.fake_upstream import FakeLink, validator

@@ -1,1 +1,1 @@
-"""Who may call, how often, and with whose approval. Pure: no I/O."""
+"""How often callers may call, and with whose approval. Pure: no I/O."""

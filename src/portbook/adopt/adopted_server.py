@@ -4,18 +4,160 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from portbook.adopt.found_server import FoundServer, ServerPlace
-from portbook.adopt.reserved_variable import is_reserved, unreserved
-from portbook.adopt.secrets_of_entry import may_be_secret
-from portbook.adopt.toml_text import toml_value
+from portbook.adopt.client_document import entries_at
+from portbook.adopt.json_toml_yaml_edits import toml_value
+from portbook.adopt.secrets_and_left_in_place import is_secret, may_be_secret, secrets_in, why_left
+from portbook.exports.client_table import EntryStyle, KeyPath, KnownClient
 from portbook.model import JSON, JSONObject
+from portbook.redaction.detectors import spans_of_shapes
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["AdoptedServer", "adopted_servers", "plain_alias", "settings_text"]
+__all__ = [
+    "AdoptedServer",
+    "FoundServer",
+    "ServerPlace",
+    "adopted_servers",
+    "found_servers",
+    "is_ours",
+    "is_reserved",
+    "places_of",
+    "plain_alias",
+    "settings_text",
+    "unreserved",
+]
+
+# `FoundServer`: a server in a client's configuration.
+
+_MASK: Final = "[redacted]"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlace:
+    """Where entries stand: a file of a client, and the place in it."""
+
+    client: KnownClient
+    file: Path
+    path: KeyPath
+
+
+@dataclass(frozen=True, slots=True)
+class FoundServer:
+    """One entry."""
+
+    place: ServerPlace
+    name: str
+    command: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    url: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    cwd: str | None = None
+    left: str | None = None
+    """Why it stays where it is; None where it can be adopted."""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Return what two entries of the same server have in common; values of variables may differ."""
+        names = tuple(sorted(name for name, _ in self.env))
+        return (self.command, names, self.url, self.headers, self.cwd)
+
+    @property
+    def shown(self) -> str:
+        """Return the command or the address, for people; what looks like a secret is not in it."""
+        program, *arguments = self.command or (str(self.url or "").split("?")[0],)
+        secrets = self.secret_values
+        shown = [_shown_argument(each, secrets) for each in arguments]
+        words = " ".join((Path(program).name if self.command else program, *shown))
+        for start, end in sorted(spans_of_shapes(words), reverse=True):
+            words = words[:start] + _MASK + words[end:]
+        return words
+
+    @property
+    def clear_secrets(self) -> int:
+        """Return how many values that are named like secrets, or look like them, stand in the clear."""
+        values = (*self.env, *self.headers, ("", self.url or ""))
+        return sum(is_secret(name, value) for name, value in values) + len([*secrets_in(self.command)])
+
+    @property
+    def secret_values(self) -> frozenset[str]:
+        """Return every value that is not to be shown: secrets, what may be one, and all of its headers."""
+        variables = {value for name, value in self.env if may_be_secret(name, value)}
+        url = {self.url} if self.url is not None and is_secret("", self.url) else set[str]()
+        return frozenset({value for _, value in self.headers} | variables | url | {*secrets_in(self.command)})
+
+
+def places_of(client: KnownClient, file: Path, whole: JSON) -> Iterator[ServerPlace]:
+    """Yield the places of a document that can have servers: Claude Code has some for each project, too."""
+    yield ServerPlace(client, file, client.path)
+    if client.name == "claude-code" and isinstance(whole, dict):
+        projects = whole.get("projects")
+        for project in projects if isinstance(projects, dict) else ():
+            yield ServerPlace(client, file, ("projects", project, "mcpServers"))
+
+
+def found_servers(place: ServerPlace, whole: JSON) -> Iterator[FoundServer]:
+    """Yield the servers at a place of a document."""
+    for name, entry in entries_at(whole, place.path).items():
+        yield _found(place, name, entry)
+
+
+def is_ours(server: FoundServer, settings: Path) -> bool:
+    """Return whether an entry starts Portbook with these settings."""
+    return "--config" in server.command and str(settings) in server.command
+
+
+def _found(place: ServerPlace, name: str, entry: JSONObject) -> FoundServer:
+    style = place.client.style
+    command = _command(entry, style)
+    url = next((str(entry[key]) for key in style.urls if isinstance(entry.get(key), str)), None)
+    env, headers = _texts(entry.get(style.env)), _texts(entry.get(style.headers))
+    cwd = entry.get("cwd")
+    return FoundServer(
+        place,
+        name,
+        command,
+        env or (),
+        url,
+        headers or (),
+        cwd if isinstance(cwd, str) else None,
+        why_left(entry, style, command, url, env, headers),
+    )
+
+
+def _command(entry: JSONObject, style: EntryStyle) -> tuple[str, ...]:
+    program = entry.get(style.command)
+    if isinstance(program, dict):  # the older form of Zed
+        return _command({**program, style.command: program.get("path")}, style)
+    if style.args is None:
+        return tuple(map(str, program)) if isinstance(program, list) else ()
+    args = entry.get(style.args)
+    if not isinstance(program, str):
+        return ()
+    return (program, *(map(str, args) if isinstance(args, list) else ()))
+
+
+def _texts(value: JSON) -> tuple[tuple[str, str], ...] | None:
+    """Return a table of texts; None where it is something else."""
+    if value is None:
+        return ()
+    if not isinstance(value, dict) or not all(isinstance(each, str | int | float) for each in value.values()):
+        return None
+    return tuple((name, each if isinstance(each, str) else str(each)) for name, each in value.items())
+
+
+def _shown_argument(argument: str, secrets: Collection[str]) -> str:
+    """Return an argument without the secret that it is, or that it gives to a flag."""
+    flag, sign, value = argument.partition("=")
+    if argument in secrets:
+        return _MASK
+    return f"{flag}{sign}{_MASK}" if value in secrets and sign else argument
+
+
+# The server of the settings that it becomes, and where its secrets are put.
 
 _MAX_ALIAS: Final = 40
 _NOT_IN_ALIAS: Final = late_pattern(r"[^a-z0-9]+")
@@ -208,3 +350,29 @@ def settings_text(
             lines = [f"{key} = {toml_value(value)}" for key, value in server.table().items()]
             text += f"\n[mcp.{server.alias}]\n" + "\n".join(lines) + "\n"
     return text
+
+
+# Names of variables that an entry of a client must not have: they change Portbook itself.
+#
+# The entry starts one Portbook for all servers of a client. A variable that Python, the loader, the system's
+# libraries or Portbook read would stop it or lead it elsewhere, and would reach the other servers, too.
+
+_STARTS: Final = ("PYTHON", "LD_", "DYLD_", "LC_", "XDG_", "SSL_CERT_", "OPENSSL_", "PORTBOOK_", "UV_")
+_ENDS: Final = ("_PROXY",)
+_RESERVED_NAMES: Final = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "TEMP", "TMP", "LANG", "LANGUAGE", "TZ"}
+    | {"TERM", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "VIRTUAL_ENV", "GLIBC_TUNABLES"}
+)
+_PREFIX: Final = "ADOPTED_"
+
+
+def is_reserved(name: str) -> bool:
+    """Return whether a variable changes what Portbook, or every server of a client, does."""
+    known = name.upper()  # libraries read some of them in small letters, such as https_proxy
+    return known in _RESERVED_NAMES or known.startswith(_STARTS) or known.endswith(_ENDS)
+
+
+def unreserved(prefix: str, name: str) -> str:
+    """Return a name for a server's own variable in an entry; the prefix alone may make a reserved one."""
+    made = prefix + name
+    return made if not made.upper().startswith(_STARTS) else _PREFIX + made

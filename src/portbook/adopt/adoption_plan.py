@@ -10,11 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from portbook.adopt.adopted_server import AdoptedServer
+from portbook.adopt.adopted_server import (
+    AdoptedServer,
+    FoundServer,
+    ServerPlace,
+    found_servers,
+    is_ours,
+    places_of,
+)
 from portbook.adopt.adoption_journal import OurEntry
 from portbook.adopt.client_document import Entry, NotReadable, decoded, edited, parsed
 from portbook.adopt.file_change import FileChange, backup_path
-from portbook.adopt.found_server import FoundServer, ServerPlace, found_servers, is_ours, places_of
 from portbook.exports.client_table import EntryStyle
 from portbook.model import JSON, JSONObject
 

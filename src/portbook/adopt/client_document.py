@@ -11,9 +11,14 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from portbook.adopt.json_text import NotReadable, edit_json, parse_json
-from portbook.adopt.toml_text import edit_toml
-from portbook.adopt.yaml_text import edit_yaml, parse_yaml_text
+from portbook.adopt.json_toml_yaml_edits import (
+    NotReadable,
+    edit_json,
+    edit_toml,
+    edit_yaml,
+    parse_json,
+    parse_yaml_text,
+)
 from portbook.exports.client_table import KeyPath, TextForm
 from portbook.model import JSON, JSONObject
 

@@ -23,8 +23,8 @@ from portbook.apis.table_reader import Table
 from portbook.model import JSON
 from portbook.net.destinations import BadDestination, parse_url, without_secrets
 from portbook.schema.violation_wording import whole_pointer
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME, LockFile, LockSection, change_section
-from portbook.stores.store_errors import BadLock
 
 __all__ = [
     "DocumentLock",

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from portbook.apis.left_out_operations import Cause, LeftOutOperation
-from portbook.apis.openapi.operation_reader import ImportedOperation
+from portbook.apis.openapi.operations_and_names import ImportedOperation
 from portbook.apis.table_reader import Table
 from portbook.model import JSON, JSONObject
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema
+from portbook.schema.engine import BadSchema, validator_for
 from portbook.tools.spec import ToolSpec
 
 __all__ = ["is_small_enough_to_list", "or_nothing", "without_usable_results"]

@@ -12,21 +12,21 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from portbook.apis.bodies.body_writer import BodyWriter, NamedFile
-from portbook.apis.parameter_styles import (
+from portbook.apis.form_and_file_bodies import BodyWriter, NamedFile
+from portbook.apis.path_and_query_values import (
     AmbiguousText,
     Encode,
     Pair,
+    TakenNames,
     as_is,
     as_reserved_text,
     as_uri_text,
     expanded,
     pairs_of,
+    segment_of,
     unsendable,
     without_nulls,
 )
-from portbook.apis.path_arguments import segment_of
-from portbook.apis.query_names import TakenNames
 from portbook.canonical import json_bytes
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
 from portbook.canonical import NotJSON, json_bytes
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema
+from portbook.schema.engine import BadSchema, validator_for
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["Complain", "Table"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from portbook.app.checkpoint_task import CheckpointTask
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
+from portbook.app.rules_from_settings import learn_secrets
 from portbook.app.running_app import App, ClosableSink, current_rules, permit
 from portbook.app.start_warnings import doubts_of
 from portbook.app.store_from_settings import store_of
@@ -22,14 +23,13 @@ from portbook.clock import Clock, SystemClock
 from portbook.dialects.asset_messages import Bare
 from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
-from portbook.executors.loop_turn import LoopTurn
 from portbook.executors.python import PythonExecutor
-from portbook.executors.redaction_threads import LargeValues
+from portbook.executors.threads import LargeValues, LoopTurn
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
+from portbook.mcp.method_handlers import About
 from portbook.mcp.rounds_and_request_state import SignedStates
-from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.pipeline import Pipeline
 from portbook.protocol.message_validation import SchemaValidator
@@ -37,9 +37,9 @@ from portbook.schema.official_schemas import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.stored_sessions import SessionStore
-from portbook.tools.asset_tool_names import ASSET_TOOLS
+from portbook.tools.tool_names import ASSET_TOOLS
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 
@@ -145,13 +145,12 @@ def assemble(
         from portbook.app.shipping_from_settings import shipping_of  # late: few ship their records
 
         shipping = shipping_of(settings, environ, store, warn)
-    on_secret.append(partial(_learn_secrets, pipeline, executor))
+    on_secret.append(partial(learn_secrets, pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     servers = reports = None
     if collected.servers:
         # Only where there is a server to call.
-        from portbook.app.server_reports import ServerReports
-        from portbook.app.servers_from_settings import fleet_of, trust_of
+        from portbook.app.servers_from_settings import ServerReports, fleet_of, trust_of
         from portbook.stores.upstream_status_and_offers import UpstreamStore
 
         trust = trust_of(settings, store, clock, warn)
@@ -265,7 +264,7 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     embedded.verify()
     if settings.schema_override_uri is None:
         return embedded, []
-    from portbook.app.schema_override_from_settings import overridden_schemas  # late: seldom replaced
+    from portbook.app.official_schema_override import overridden_schemas  # late: seldom replaced
 
     return overridden_schemas(settings, settings.schema_override_uri, embedded)
 
@@ -296,12 +295,6 @@ def _executor(
         notice=notice,
     )
     return Dispatch(python, http), on_secret
-
-
-def _learn_secrets(pipeline: Pipeline, executor: Dispatch) -> None:
-    from portbook.app.learned_secrets import learn_secrets  # late: only where a secret is learned
-
-    learn_secrets(pipeline, executor)
 
 
 def _placed(settings: Settings, problem: str) -> str:

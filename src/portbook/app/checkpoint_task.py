@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from portbook.audit.journal import Journal
 from portbook.clock import Clock
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 
 if TYPE_CHECKING:
-    from portbook.audit.checkpoint_maker import CheckpointMaker
+    from portbook.audit.checkpoints_made_and_stored import CheckpointMaker
     from portbook.provenance.signing import Signer
     from portbook.stores.store_port import StorePort
 
@@ -90,8 +90,7 @@ class CheckpointTask:
     def _maker(self) -> CheckpointMaker:
         if self._made is None:
             # Late: a start needs neither the store nor a signature.
-            from portbook.audit.checkpoint_maker import CheckpointMaker
-            from portbook.stores.checkpoints import CheckpointStore
+            from portbook.audit.checkpoints_made_and_stored import CheckpointMaker, CheckpointStore
 
             self._made = CheckpointMaker(
                 self._journal,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from portbook.clock import Clock
 from portbook.mcp.list_and_resource_changes import ChangeFeed
-from portbook.mcp.node_and_its_mail import Node, NodeLease
-from portbook.mcp.relayed_answers_and_changes import relay_changes
+from portbook.mcp.node_mail_and_relay import Node, NodeLease, relay_changes
 from portbook.mcp.shared_tasks import SharedTasks
 from portbook.mcp.task_board import TaskBoard
 from portbook.stores.mailbox import Mailbox

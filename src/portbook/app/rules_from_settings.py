@@ -1,31 +1,30 @@
-"""Settings to the rules in force: policy, keys and redaction."""
+"""Settings to the rules in force: policy, keys and redaction, also of secrets that are learned later."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rate_limit import RateLimit, Rates
-from portbook.app.operator_key import OPERATOR_KEY
+from portbook.app.start_warnings import OPERATOR_KEY
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.stages.rules_in_force import Rules
+from portbook.stores.caller_keys import AllowedKey, Callers
 from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
     from portbook.audit.keyed_digests import AuditKey
+    from portbook.executors.dispatch import Dispatch
+    from portbook.pipeline import Pipeline
     from portbook.provenance.signing import Signer
     from portbook.stores.shared_rates import TokenBlocks
     from portbook.tools.http_operation import HttpOperation
 
-__all__ = [
-    "policy_of",
-    "redactor_of",
-    "rules_of",
-]
+__all__ = ["learn_secrets", "policy_of", "redactor_of", "rules_of"]
 
 
 def rules_of(
@@ -174,7 +173,18 @@ def _passwords_in(*urls: str | None) -> list[str]:
     """Return the passwords that addresses of the store hold."""
     try:
         # Late: few stores have an address. As libpq reads it, which is not how URLs are read elsewhere.
-        from portbook.stores.postgres.address_and_errors import passwords_in
+        from portbook.stores.postgres.connection_address_and_errors import passwords_in
     except ImportError:
         return []  # nothing can connect to it
     return [password for url in urls if url is not None for password in passwords_in(url)]
+
+
+# Secrets that are learned while the boundary runs: redacted from then on.
+
+
+def learn_secrets(pipeline: Pipeline, executor: Dispatch) -> None:
+    """Redact a secret that was just learned, such as a renewed token, from now on."""
+    rules = pipeline.rules
+    if rules.redactor is not None:
+        known = (*rules.secrets, *executor.secrets())
+        pipeline.govern(replace(rules, redactor=rules.redactor.with_secrets(known)))

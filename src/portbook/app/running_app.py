@@ -16,7 +16,7 @@ from portbook.boundary import Boundary
 from portbook.clock import Clock
 from portbook.errors import Refused
 from portbook.executors.dispatch import Dispatch
-from portbook.executors.redaction_threads import LargeValues
+from portbook.executors.threads import LargeValues
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.task_board import TaskBoard
 from portbook.model import JSON
@@ -35,7 +35,7 @@ from portbook.tools.toolset import Toolset
 if TYPE_CHECKING:
     from portbook.app.checkpoint_task import CheckpointTask
     from portbook.app.node_from_settings import SharedParts
-    from portbook.app.server_reports import ServerReports
+    from portbook.app.servers_from_settings import ServerReports
     from portbook.audit.shipping.shipping_task import ShippingTask
     from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort

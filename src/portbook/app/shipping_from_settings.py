@@ -10,8 +10,7 @@ from portbook.audit.shipping.shipping_task import ShippingTask
 from portbook.settings import Settings
 
 if TYPE_CHECKING:
-    from portbook.audit.shipping.ship_target import ShipTarget
-    from portbook.audit.shipping.shipment import RecordReceiver
+    from portbook.audit.shipping.receiver_and_address import RecordReceiver, ShipTarget
     from portbook.stores.store_port import StorePort
 
 __all__ = ["ship_target_of", "shipping_of"]
@@ -41,7 +40,7 @@ def ship_target_of(settings: Settings, environ: Mapping[str, str]) -> ShipTarget
             ("audit", "ship_authorization"), "names a variable that is not set, or not to one line of text"
         )
     # Late: only where records are shipped.
-    from portbook.audit.shipping.ship_target import BadTarget, otlp_target, syslog_target
+    from portbook.audit.shipping.receiver_and_address import BadTarget, otlp_target, syslog_target
 
     try:
         return (otlp_target if settings.ship == "otlp" else syslog_target)(settings.ship_to)
@@ -70,15 +69,15 @@ def _receiver_of(settings: Settings, environ: Mapping[str, str], store: StorePor
         from portbook.audit.shipping.database_receiver import AuditRecords, DatabaseReceiver
 
         return DatabaseReceiver(AuditRecords(store))
-    from portbook.audit.shipping.ship_target import OtlpTarget
+    from portbook.audit.shipping.receiver_and_address import OtlpTarget
 
     if isinstance(target, OtlpTarget):
-        from portbook.audit.shipping.otlp_receiver import OtlpReceiver
+        from portbook.audit.shipping.otlp import OtlpReceiver
 
         variable = settings.ship_authorization
         authorization = environ[variable] if variable else None
         return OtlpReceiver(target, ca_file=settings.ship_ca, authorization=authorization)
-    from portbook.audit.shipping.syslog_receiver import SyslogReceiver
+    from portbook.audit.shipping.syslog import SyslogReceiver
 
     return SyslogReceiver(target, settings.ship_ca)
 

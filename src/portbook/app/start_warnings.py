@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from portbook.app.operator_key import operator_key_doubts
 from portbook.globs import is_pattern, matches
 from portbook.policy import Policy
 from portbook.settings import Settings
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import ToolSpec
 
@@ -19,13 +20,7 @@ if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
     from portbook.tools.http_operation import HttpOperation
 
-__all__ = [
-    "doubts_of",
-    "file_doubts",
-    "policy_doubts",
-    "problem_of_store",
-    "unknown_servers",
-]
+__all__ = ["OPERATOR_KEY", "blocked_by", "doubts_of", "policy_doubts", "problem_of_store", "unknown_servers"]
 
 # Files and folders that settings name and that cannot be used, found before a call needs them.
 
@@ -52,6 +47,13 @@ def problem_of_store(store: StorePort) -> str | None:
     except StoreError as error:
         return str(error)
     return None
+
+
+def blocked_by(folder: Path) -> Path | None:
+    """Return what keeps files from being written below `folder`: the first that exists on the way to it."""
+    whole = Path.cwd() / folder
+    existing = next(each for each in (whole, *whole.parents) if each.exists())
+    return None if existing.is_dir() and os.access(existing, os.W_OK) else existing
 
 
 # What a policy says in vain: rules, keys and destinations that fit nothing that is served.
@@ -177,3 +179,16 @@ def unknown_servers(settings: Settings, catalog: Catalog, specs: Iterable[ToolSp
         return any(name.startswith(f"{alias}.") for name in among)
 
     return {alias for alias in settings.mcp_tables if has_any(alias, withheld) or not has_any(alias, names)}
+
+
+# The operator key, which decides approvals over HTTP: its variable and its least length.
+
+OPERATOR_KEY: Final = "PORTBOOK_OPERATOR_KEY"
+_LEAST_LENGTH: Final = 16
+
+
+def operator_key_doubts(environ: Mapping[str, str]) -> list[str]:
+    """Return a warning where the operator key is short enough to be guessed."""
+    if 0 < len(environ.get(OPERATOR_KEY, "")) < _LEAST_LENGTH:
+        return [f"{OPERATOR_KEY} can be guessed; use {_LEAST_LENGTH} characters or more"]
+    return []

@@ -36,8 +36,8 @@ def _database_of(settings: Settings, draw: Callable[[int], bytes]) -> StorePort:
             raise settings.complain(("store", key), "must begin with postgresql://")
     try:
         # Late: few need a database, and it is an extra.
-        from portbook.stores.postgres.address_and_errors import problem_of_address
-        from portbook.stores.postgres.lease_terms import lease_terms
+        from portbook.stores.postgres.connection_address_and_errors import problem_of_address
+        from portbook.stores.postgres.leases import lease_terms
         from portbook.stores.postgres.postgres_store import PostgresStore
     except ImportError:
         raise settings.complain(

@@ -12,9 +12,8 @@ from portbook.assets.library_folder_paths import find_folders, listed_folder
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
-from portbook.tools.contract_registry import BadBundle, Bundle, SchemaRegistry
+from portbook.tools.contract_registry import BadBundle, Bundle, SchemaRegistry, shipped_folder
 from portbook.tools.mistake_place import shown_file
-from portbook.tools.packaged_files import shipped_folder
 from portbook.tools.spec import BadTool, ToolSpec
 from portbook.tools.toolset import Toolset
 from portbook.tools.toolset_loader import MissingToolset, ToolsetLoader
@@ -67,8 +66,7 @@ def collect_tools(
     left_out: tuple[LeftOutOperation, ...] = ()
     library = asset_library(settings)
     if library is not None:
-        from portbook.assets.asset_resources import asset_resources
-        from portbook.assets.asset_tools import asset_tools
+        from portbook.assets.asset_tools_and_resources import asset_resources, asset_tools
 
         warnings.extend(_placed(settings, each) for each in library.warnings)
         secrets = "give" if settings.asset_redaction == "off" else "refuse"

@@ -11,8 +11,7 @@ from portbook.dialects.envelope_messages import Envelope
 from portbook.dialects.rest_bodies import Rest
 from portbook.envelope.request_for_envelope import REQUEST
 from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
-from portbook.schema.cache import LateValidator
-from portbook.schema.engine import Validator
+from portbook.schema.engine import LateValidator, Validator
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.contract_registry import BadBundle, SchemaRegistry

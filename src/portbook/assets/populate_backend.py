@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from portbook.assets.library import Library
-from portbook.assets.schema_names_and_versions import ASSET
+from portbook.assets.schema_files import ASSET
 from portbook.assets.validate_asset import bounded, check
 from portbook.canonical import json_bytes
 from portbook.errors import Failed, Finding, Reason, Refused

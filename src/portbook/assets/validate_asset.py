@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from portbook.assets.library import Library, LibrarySchema
-from portbook.assets.schema_names_and_versions import ALIASES
-from portbook.assets.schema_of_asset import SCHEMA_REFERENCE
+from portbook.assets.library import SCHEMA_REFERENCE, Library, LibrarySchema
+from portbook.assets.schema_files import ALIASES
 from portbook.canonical import json_bytes
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject

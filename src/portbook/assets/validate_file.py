@@ -3,6 +3,11 @@
 A file whose name ends in `.schema.json` is checked as a schema, with the schemas it refers to; so is a file
 of the library that names no other schema. Any other file is an asset, and is validated by the schema that it
 names or that the operator chose.
+
+- `read_schema`: a schema file that a person names: ready to use, or every problem of it with its place.
+- `misspelt_keywords`: keywords of a schema that are one slip away from those of JSON Schema. A schema may
+  hold any keyword, and one that is unknown is never checked: a misspelt one allows everything, and nobody is
+  told.
 """
 
 from __future__ import annotations
@@ -10,23 +15,36 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from portbook.assets.json_files import STDIN, CannotRead, read_named, read_walked
-from portbook.assets.library import Library, LibrarySchema
-from portbook.assets.schema_files import SchemaFiles
-from portbook.assets.schema_of_asset import SCHEMA_REFERENCE
+from portbook.assets.library import SCHEMA_REFERENCE, Library, LibrarySchema
+from portbook.assets.schema_files import SchemaBundle, SchemaFiles
 from portbook.assets.validate_asset import explain, without_reference
 from portbook.errors import Finding, Refused
-from portbook.model import JSON
-from portbook.schema.engine import BadSchema
+from portbook.escaping import escaped
+from portbook.model import JSON, JSONObject
+from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.violation_wording import UNEXPECTED, shorten, whole_pointer
+from portbook.text.did_you_mean import did_you_mean
 from portbook.wire.parsing import DUPLICATE_KEY, parse
 from portbook.wire.source_positions import Span, locate, name_before, span_at
 
-__all__ = ["MAX_BYTES", "Checker", "File", "FileProblem", "Report", "not_json", "placed"]
+__all__ = [
+    "MAX_BYTES",
+    "Checker",
+    "File",
+    "FileProblem",
+    "Report",
+    "UnusableFile",
+    "lines_of",
+    "misspelt_keywords",
+    "placed",
+    "read_document",
+    "read_schema",
+]
 
 # The limit of one file; it is named on the command line, so it may be larger than a library's files.
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -91,7 +109,7 @@ class Checker:
         """Return the report of one file."""
         path = file.path
         try:
-            data = _read(file)
+            data = _bytes_of(file)
         except CannotRead as reason:
             return Report(path, "", (FileProblem("", str(reason), None, "file"),), is_checked=False)
         try:
@@ -174,7 +192,7 @@ def _near(path: str) -> str:
     return path if near.startswith(os.pardir) else near
 
 
-def _read(file: File) -> bytes:
+def _bytes_of(file: File) -> bytes:
     if file.problem:
         raise CannotRead(file.problem)
     if file.folder is None:
@@ -228,3 +246,146 @@ def not_json(data: bytes, message: str) -> FileProblem:
     return FileProblem(
         "", f"not JSON: {said}", place(data.decode("utf-8", "replace"), line, len(before)), "json"
     )
+
+
+# A schema file that a person names.
+
+
+class UnusableFile(Exception):
+    """A file that is no JSON, or no schema; the report says why, and where."""
+
+    def __init__(self, path: str, *problems: FileProblem) -> None:
+        super().__init__()
+        self.report = Report(path, "", problems, is_checked=False)
+
+
+class SchemaSource(NamedTuple):
+    """A schema: its text, and what it is with the schemas that it refers to."""
+
+    text: str
+    document: JSONObject
+    bundle: SchemaBundle
+    validator: Validator
+
+
+def read_document(path: str) -> JSON:
+    """Return the JSON in a file.
+
+    Raises `UnusableFile` where there is none.
+    """
+    return _read(path)[1]
+
+
+def read_schema(files: SchemaFiles, path: str) -> SchemaSource:
+    """Return the schema in a file.
+
+    Raises `UnusableFile` where it cannot be used.
+    """
+    text, document = _read(path)
+    if not isinstance(document, dict):
+        raise UnusableFile(path, *placed({("", "a schema must be an object"): ""}, text, document))
+    try:
+        bundle = files.bundle(path, document)
+        return SchemaSource(text, document, bundle, bundle.compile())
+    except CannotRead as reason:
+        raise UnusableFile(path, FileProblem("", str(reason), None, "file")) from None
+    except BadSchema as error:
+        found = {(finding.pointer, finding.message): finding.keyword for finding in error.findings}
+        raise UnusableFile(path, *placed(found, text, document)) from None
+
+
+def lines_of(report: Report) -> list[str]:
+    """Return the problems of a file, each as one text that begins with its place."""
+    lines: list[str] = []
+    for problem in report.problems:
+        span = problem.span
+        place = report.path if span is None else f"{report.path}:{span.line}:{span.column}"
+        # A file that cannot be parsed has no places of its own.
+        pointer = "" if problem.rule in ("file", "json") else f"{problem.pointer or '(root)'}: "
+        lines.append(f"{place}: {pointer}{problem.message}")
+    return lines
+
+
+def _read(path: str) -> tuple[str, JSON]:
+    try:
+        data = read_named(path, MAX_BYTES)
+    except CannotRead as reason:
+        raise UnusableFile(path, FileProblem("", str(reason), None, "file")) from None
+    try:
+        return data.decode("utf-8", "replace"), parse(data)
+    except Refused as refused:
+        raise UnusableFile(path, not_json(data, refused.findings[0].message)) from None
+
+
+# Misspelt keywords.
+
+# Their value is a schema, a list of schemas, or both by the draft; a map of schemas.
+_SCHEMAS: Final = frozenset(
+    (
+        *("not", "if", "then", "else", "allOf", "anyOf", "oneOf", "items", "prefixItems", "additionalItems"),
+        *("unevaluatedItems", "contains", "contentSchema", "propertyNames"),
+        *("additionalProperties", "unevaluatedProperties"),
+    )
+)
+_MAPS: Final = frozenset(
+    ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
+)
+_KNOWN: Final = frozenset(
+    (
+        *(*_SCHEMAS, *_MAPS, "type", "const", "enum", "required", "dependentRequired"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"),
+        *("minItems", "maxItems", "uniqueItems", "minContains", "maxContains"),
+        *("minProperties", "maxProperties", "title", "description", "default", "examples"),
+        *("deprecated", "readOnly", "writeOnly", "id", "$id", "$schema", "$ref", "$anchor", "$comment"),
+        *("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"),
+        # Of OpenAPI, for whose schemas they mean something.
+        *("example", "nullable", "discriminator", "xml", "externalDocs"),
+    )
+)
+# Shorter ones are a slip away from too many words that people choose themselves.
+_SHORTEST: Final = 4
+
+
+def misspelt_keywords(path: str, text: str, document: JSONObject) -> list[str]:
+    """Return each misspelt keyword of the schema in a file, with its place and what was meant."""
+    found = dict(_found(document, ""))
+    spans = locate(text, found.keys(), are_names=True)
+    return [
+        f"{path}:{spans[pointer].line}:{spans[pointer].column}: {escaped(pointer)}: "
+        f"JSON Schema has no such keyword, and it is not checked; {did_you_mean(meant, (meant,))}"
+        for pointer, meant in found.items()
+        if pointer in spans
+    ]
+
+
+def _found(schema: JSON, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(schema, list):
+        for number, each in enumerate(schema):
+            yield from _found(each, f"{pointer}/{number}")
+    if not isinstance(schema, dict):
+        return
+    for keyword, value in schema.items():
+        below = f"{pointer}/{keyword.replace('~', '~0').replace('/', '~1')}"
+        if keyword in _SCHEMAS:
+            yield from _found(value, below)
+        elif keyword in _MAPS and isinstance(value, dict):
+            for name, each in value.items():
+                yield from _found(each, f"{below}/{name.replace('~', '~0').replace('/', '~1')}")
+        elif keyword not in _KNOWN and (meant := _meant(keyword)) is not None:
+            yield below, meant
+
+
+def _meant(keyword: str) -> str | None:
+    near = (known for known in sorted(_KNOWN) if len(known) >= _SHORTEST and _is_one_slip(keyword, known))
+    return next(near, None)
+
+
+def _is_one_slip(given: str, known: str) -> bool:
+    """Return whether two words differ in one letter, in the order of two, or in upper and lower case."""
+    given, known = given.lower(), known.lower()
+    start = 0
+    while start < min(len(given), len(known)) and given[start] == known[start]:
+        start += 1
+    a, b = given[start:], known[start:]
+    return a == b or a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])

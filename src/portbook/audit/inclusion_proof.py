@@ -11,12 +11,23 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, cast
 
 from portbook.audit.chain import GENESIS, head_of
-from portbook.audit.checkpoint import CheckpointBody, CheckpointMark, is_signed_by, leaf_of
-from portbook.audit.checkpoint_file import read_checkpoint, read_segment
-from portbook.audit.merkle_tree import FAN_OUT, TreeStep, climb, path_of
+from portbook.audit.checkpoint import (
+    FAN_OUT,
+    CheckpointBody,
+    CheckpointMark,
+    CheckpointRow,
+    CoveredRecords,
+    Segment,
+    TreeStep,
+    climb,
+    is_signed_by,
+    leaf_of,
+    path_of,
+    read_checkpoint,
+    read_segment,
+)
 from portbook.model import JSONObject
 from portbook.provenance.signing import BadKey, PublicKey
-from portbook.stores.checkpoints import CheckpointRow, CoveredRecords, Segment
 from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["BadProof", "InclusionProof", "ProvenRecord", "check_proof", "covering", "proof_of"]

@@ -14,7 +14,7 @@ import orjson
 from portbook.canonical import json_bytes
 from portbook.escaping import escaped, escaped_json_bytes
 from portbook.model import Arrival, Call, Caller, CallerContext, Kind
-from portbook.tools.spec import identifier_of
+from portbook.tools.tool_names import identifier_of
 
 __all__ = [
     "BEFORE_MEMBERS",

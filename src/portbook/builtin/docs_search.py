@@ -7,18 +7,20 @@ consists of words, it has no syntax. One search runs at a time; thread-safe.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import math
+import os
 import re
+import stat
 import threading
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
-from portbook.builtin.docs_folder import Stamp, text_files
-from portbook.builtin.docs_sections import cut
 from portbook.model import JSON, JSONObject
 from portbook.tools.spec import Effect, ToolSpec
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from portbook.tools.contract_registry import Bundle
 
-__all__ = ["Tokens", "docs_search_tool", "snippet"]
+__all__ = ["MAX_FILE_BYTES", "Section", "cut", "docs_search_tool", "snippet", "text_files"]
 
 # Selects an excerpt of a section that shows why it was found.
 #
@@ -252,3 +254,212 @@ def _rarity_factor(sections: int, matches: int) -> float:
     """
     odds = (sections - matches + 0.5) / (matches + 0.5)
     return math.log(1 + odds) / (math.log(odds) if odds > 1 else 1e-6)
+
+
+# Splits documents into sections, the units that a search finds.
+#
+# A Markdown file is split at its ATX headings (CommonMark 4.2), never inside fenced code. Any other text is
+# one section. Ids are unique within a file, and the same text always gives the same ids. Every step is
+# linear in the text.
+
+
+# A line that starts with '#' may have a megabyte. Longer titles and slugs are of no use.
+_MAX_TITLE: Final = 200
+_MAX_SLUG: Final = 80
+
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
+_CLOSING = re.compile(r"(?:^|[ \t])#+[ \t]*$")
+
+# A fence may be inside a list item or a quotation, so more than indentation can come before it. No backtick
+# may follow on its line: that would be inline code (CommonMark 4.5).
+_FENCE = re.compile(r"((?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}(?=[^`]*$)|~{3,})(.*)")
+
+# reStructuredText and many plain text files underline headings.
+_UNDERLINED = re.compile(r"^(?=.*\w)(\S.*)\n(([=\-~^\"*+#])\3{2,})[ \t]*$", re.MULTILINE)
+
+# Control characters except line breaks and tabs are not text, and some control terminals.
+_NO_CONTROLS = {code: " " for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+
+
+class Section(NamedTuple):
+    """One section of a document."""
+
+    id: str
+    """`folder/file.md#slug`; only the path for a whole file and for text before the first heading."""
+    title: str
+    body: str
+    """The text below the heading, without surrounding white space."""
+
+
+def cut(path: str, text: str) -> Iterator[Section]:
+    """Yield the sections of the file at the relative POSIX `path`; a blank file has none."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_NO_CONTROLS)
+    name = PurePosixPath(path)
+    if name.suffix.lower() in MARKDOWN:
+        yield from _cut_markdown(path, name.stem, text)
+    elif body := text.strip():
+        yield Section(path, _plain_title(name, text) or _tidy(name.stem), body)
+
+
+def _cut_markdown(path: str, stem: str, text: str) -> Iterator[Section]:
+    lines = text.split("\n")
+    headings = list(_headings(lines))
+    main_title = next((title for _, title in headings if title), _tidy(stem))
+    ends = [*(number for number, _ in headings), len(lines)]
+    if preamble := _body(lines, 0, ends[0]):
+        yield Section(path, main_title, preamble)
+    slugs = _Slugs()
+    for (number, title), end in zip(headings, ends[1:], strict=True):
+        yield Section(f"{path}#{slugs.take(title)}", title or main_title, _body(lines, number + 1, end))
+
+
+def _headings(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line number and the text of every ATX heading outside of fenced code."""
+    fence, indent = "", 0
+    for number, line in enumerate(lines):
+        found = _FENCE.fullmatch(line)
+        if fence:
+            # A closing fence is at least as long, has no text after it and is not indented by 4 or more.
+            if found and found[2].startswith(fence) and not found[3].strip() and len(found[1]) < indent + 4:
+                fence = ""
+        elif found:
+            fence, indent = found[2], len(found[1])
+        elif heading := _HEADING.fullmatch(line):
+            yield number, _tidy(_CLOSING.sub("", heading[1] or ""))
+
+
+def _plain_title(name: PurePosixPath, text: str) -> str | None:
+    # In reStructuredText, a line with '#' is a comment in a code sample.
+    if name.suffix.lower() != ".rst":
+        for _, title in _headings(text.split("\n")):
+            if title:
+                return title
+    for found in _UNDERLINED.finditer(text):
+        if len(found[2]) >= len(found[1].rstrip()):
+            return _tidy(found[1])
+    return None
+
+
+def _body(lines: list[str], start: int, end: int) -> str:
+    return "\n".join(lines[start:end]).strip()
+
+
+def _tidy(title: str) -> str:
+    title = " ".join(title.split())
+    return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…"
+
+
+class _Slugs:
+    """Assigns the headings of one file their slugs, like GitHub; a second `usage` is `usage-2`."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
+
+    def take(self, title: str) -> str:
+        """Return a slug that no earlier heading has."""
+        slug = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")[:_MAX_SLUG] or "section"
+        candidate = slug
+        while candidate in self._taken:
+            # Cached, so that a thousand equal headings do not try a thousand numbers each.
+            self._numbers[slug] = self._numbers.get(slug, 1) + 1
+            candidate = f"{slug}-{self._numbers[slug]}"
+        self._taken.add(candidate)
+        return candidate
+
+
+# Finds and reads the text files of a folder, without ever leaving it.
+#
+# Only regular files are opened. Symbolic links are not followed, not even one that replaces a file or a
+# folder during the walk: each step is opened relative to its open parent folder. The order is always the
+# same. Files that cannot be read, or no longer exist, are left out without an error.
+
+
+# The files that the search of documents reads.
+
+MARKDOWN: Final = (".md", ".markdown")
+
+SUFFIXES: Final = (*MARKDOWN, ".txt", ".rst")
+"""The supported file extensions, in lower case."""
+
+# Documentation pages are far smaller. A larger file is a log or a data set, not for an index in memory.
+MAX_FILE_BYTES: Final = 1 << 20
+
+# Checking this many takes about a tenth of a second, which a search may have to wait for.
+MAX_FILES: Final = 10_000
+
+# The walk keeps one descriptor open per level; documentation is never nested this deep.
+_MAX_DEPTH: Final = 64
+
+# Opening must not block if the file was replaced by a named pipe without a writer.
+_OPEN_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+
+# A name that is not UTF-8 reaches Python with lone surrogates, which JSON cannot hold.
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class Stamp(NamedTuple):
+    """Attributes of a file that change when it is written to."""
+
+    mtime_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file that was found. It can be read until the walk continues."""
+
+    path: str
+    """Relative to the folder, with slashes."""
+    stamp: Stamp
+    name: str
+    directory: int
+    """The descriptor of the file's folder."""
+
+    def read(self) -> str | None:
+        """Return the text, with U+FFFD for bytes that are not UTF-8, or None where it cannot be read."""
+        with contextlib.suppress(OSError):
+            descriptor = os.open(self.name, _OPEN_FLAGS, dir_fd=self.directory)
+            try:
+                if _is_wanted(os.fstat(descriptor)):
+                    with open(descriptor, "rb", closefd=False) as file:
+                        return file.read(MAX_FILE_BYTES).decode("utf-8-sig", "replace")
+            finally:
+                os.close(descriptor)
+        return None
+
+
+def text_files(folder: Path) -> Iterator[TextFile]:
+    """Yield the visible text files below `folder`, which may be a link; none where it is missing."""
+    left = MAX_FILES
+    # Python before 3.13 raises RuntimeError for a link to itself.
+    with contextlib.suppress(OSError, RuntimeError):
+        top = folder.resolve(strict=True)
+        for where, folders, names, directory in os.fwalk(top):
+            below = PurePath(where).relative_to(top)
+            folders[:] = sorted(filter(_is_visible, folders)) if len(below.parts) < _MAX_DEPTH else []
+            prefix = f"{below.as_posix()}/" if below.parts else ""
+            for name in sorted(filter(_is_visible, names)):
+                if not (file := _look(prefix, name, directory)):
+                    continue
+                yield file
+                left -= 1
+                if not left:
+                    return
+
+
+def _look(prefix: str, name: str, directory: int) -> TextFile | None:
+    if name.lower().endswith(SUFFIXES):
+        with contextlib.suppress(OSError):
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            if _is_wanted(status):
+                return TextFile(prefix + name, Stamp(status.st_mtime_ns, status.st_size), name, directory)
+    return None
+
+
+def _is_visible(name: str) -> bool:
+    return not name.startswith(".") and not _SURROGATE.search(name)
+
+
+def _is_wanted(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES

@@ -33,7 +33,7 @@ from portbook.cli.output_and_errors import say, stop_with
 from portbook.cli.ready_file import ReadyFile
 from portbook.cli.serve import serve_until_done
 from portbook.cli.stderr_queue import drain_output, occupy_standard_error, queued_output
-from portbook.cli.stop_signals import Door, stop_on_signals
+from portbook.cli.stop_and_reload_signals import Door, stop_on_signals
 from portbook.clock import SystemClock
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.sockets import ListeningDoor, UnixSocket, listen_tcp
@@ -41,7 +41,7 @@ from portbook.doors.stdio import Reader, Writer, claim_standard_streams
 from portbook.errors import Finding
 from portbook.model import Arrival, JSONObject
 from portbook.settings import BadSettings, Settings
-from portbook.stores.connection_and_clock import MEMORY
+from portbook.stores.connection_clock_and_errors import MEMORY
 from portbook.version import __version__
 
 __all__ = ["command", "main"]

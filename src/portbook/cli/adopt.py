@@ -21,17 +21,23 @@ from portbook.adopt.client_document import NotReadable
 from portbook.adopt.file_change import ChangedMeanwhile, backup_path, read_if_there
 from portbook.adopt.running_clients import running_clients
 from portbook.app.asked_servers import declared_servers
-from portbook.app.offered_decisions import offered_decisions
 from portbook.cli.adopt_candidates import Survey, home_folder, portbook_command, survey_clients
-from portbook.cli.adopt_difference import difference, shown_lines
-from portbook.cli.adopt_json import decisions_data, survey_data
-from portbook.cli.adopt_report import sandbox_lines, table_lines, verdict_lines
+from portbook.cli.adopt_report import (
+    OfferedDecision,
+    ServerRow,
+    difference,
+    offered_decisions,
+    sandbox_lines,
+    shown_lines,
+    table_lines,
+    verdict_lines,
+)
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail, print_json, say, stop_with, verdict_or_none
 from portbook.exports.client_table import CLIENTS, KnownClient
 from portbook.model import JSON, JSONObject
-from portbook.sandbox.supported_systems import problem_of_system
+from portbook.sandbox.allowed_files_and_system_calls import problem_of_system
 from portbook.settings import CONFIG_NAME
 
 __all__ = ["command"]
@@ -283,3 +289,49 @@ def _undo(folder: Path, report: _Report) -> ExitCode:
     report.add({"files": files, "conflicts": [*conflicts]}, ())
     report.end()
     return ExitCode.FAILURE if conflicts else ExitCode.SUCCESS
+
+
+# What `portbook adopt --json` prints.
+
+
+def survey_data(survey: Survey) -> JSONObject:
+    """Return the servers that were found, and what could not be read."""
+    return {
+        "settings": str(survey.settings),
+        "servers": [_server(row) for row in survey.rows],
+        "warnings": [*survey.problems],
+    }
+
+
+def decisions_data(decisions: Iterable[OfferedDecision], withheld: dict[str, int]) -> JSONObject:
+    """Return what happens to a call of each tool, and how many tools the scan withholds by server."""
+    found: list[JSON] = [
+        {
+            "server": each.server,
+            "tool": each.name.partition(".")[2],
+            "effect": each.effect.value,
+            "action": each.action.value,
+        }
+        for each in decisions
+    ]
+    return {"decisions": found, "withheld": dict[str, JSON](withheld)}
+
+
+def _server(row: ServerRow) -> JSONObject:
+    found, server, destructive = row.found, row.server, row.destructive
+    clients = set[str]() if server is None else {each.place.client.name for each in server.found}
+    return {
+        "client": found.place.client.name,
+        "file": str(found.place.file),
+        "name": found.name,
+        "alias": None if server is None else server.alias,
+        "starts": found.shown,
+        "tools": None if row.offered is None else len(row.offered.tools),
+        "destructive": [*destructive.names],
+        "do_not_say": destructive.open,
+        "withheld": sum(each.is_quarantined for each in row.verdicts.values()),
+        "secrets": found.clear_secrets,
+        "clients": [*sorted(clients)],
+        "sandbox": None if server is None else server.sandbox,
+        "left": row.left,
+    }

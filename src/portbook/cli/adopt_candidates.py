@@ -16,15 +16,21 @@ from typing import Any, Final
 
 import click
 
-from portbook.adopt.adopted_server import AdoptedServer, adopted_servers, plain_alias, settings_text
+from portbook.adopt.adopted_server import (
+    AdoptedServer,
+    FoundServer,
+    ServerPlace,
+    adopted_servers,
+    is_ours,
+    plain_alias,
+    settings_text,
+)
 from portbook.adopt.adoption_plan import ClientFile, read_client_file
 from portbook.adopt.client_document import NotReadable
 from portbook.adopt.file_change import FileChange, read_if_there, write_file
-from portbook.adopt.found_server import FoundServer, ServerPlace, is_ours
-from portbook.adopt.left_in_place import why_file_is_left, why_not_asked
+from portbook.adopt.secrets_and_left_in_place import why_file_is_left, why_not_asked
 from portbook.app.asked_servers import ask_servers, declared_servers
-from portbook.cli.adopt_difference import masked
-from portbook.cli.adopt_report import ServerRow, found_line
+from portbook.cli.adopt_report import ServerRow, found_line, masked
 from portbook.cli.options import settings_from
 from portbook.escaping import escaped_lines
 from portbook.exports.client_table import CLIENTS, KnownClient, client_files

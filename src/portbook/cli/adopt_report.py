@@ -1,25 +1,49 @@
-"""What `portbook adopt` says: the table of servers, their sandboxes, what happens now. Pure: no I/O."""
+"""What `portbook adopt` says: the table of servers, their sandboxes, changed files, what happens now."""
 
 from __future__ import annotations
 
+import difflib
+import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from portbook.adopt.adopted_server import AdoptedServer
-from portbook.adopt.found_server import FoundServer
-from portbook.adopt.toml_text import toml_value
-from portbook.app.offered_decisions import OfferedDecision
+import click
+
+from portbook.adopt.adopted_server import AdoptedServer, FoundServer
+from portbook.adopt.client_document import decoded
+from portbook.adopt.file_change import FileChange
+from portbook.adopt.json_toml_yaml_edits import toml_value
+from portbook.app.rules_from_settings import policy_of
 from portbook.escaping import escaped, escaped_lines
 from portbook.model import JSON
+from portbook.pins.approved_definitions_in_lock import PinLock
+from portbook.pins.change_grades import harm_of
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts
-from portbook.pins.trusted_hints import harm_of
-from portbook.policy import Action
-from portbook.scan.finding import ScanCheck, ScanFinding
+from portbook.policy import Action, PolicyInput, decide
+from portbook.scan.scanned_text_and_finding import ScanCheck, ScanFinding
+from portbook.settings import Settings
+from portbook.stores.caller_keys import ANONYMOUS
+from portbook.tools.spec import Effect
+from portbook.upstreams.listed_definitions import ObservedDefinition
+from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.names_effects_and_skills import specs_of
 
-__all__ = ["DestructiveTools", "ServerRow", "found_line", "sandbox_lines", "table_lines", "verdict_lines"]
+__all__ = [
+    "OfferedDecision",
+    "ServerRow",
+    "difference",
+    "found_line",
+    "masked",
+    "offered_decisions",
+    "sandbox_lines",
+    "shown_lines",
+    "table_lines",
+    "verdict_lines",
+]
 
 _HEAD: Final = ("CLIENT", "SERVER", "COMMAND OR ADDRESS", "TOOLS", "DESTRUCTIVE", "SECRETS", "NOTE")
 _MAX_WIDTH: Final = 48
@@ -172,3 +196,79 @@ def _names(decisions: list[OfferedDecision], action: Action) -> str:
     names = [each.name.partition(".")[2] for each in decisions if each.action is action]
     shown = ", ".join(map(escaped, names[:4]))
     return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
+
+
+# The difference of a file that `portbook adopt` changes, as `patch` reads it.
+#
+# It is exact but for secrets, which are masked: a line with one cannot be applied.
+
+_MASK: Final = "[redacted]"
+_NO_FINAL_NEWLINE: Final = "\\ No newline at end of file\n"
+_COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
+# A shorter secret is only taken for itself where it stands alone: it would blot out parts of words.
+_LEAST_LENGTH: Final = 6
+
+
+def difference(change: FileChange, secrets: Collection[str]) -> str:
+    """Return the unified difference of one file, with each of the `secrets` masked."""
+    lines = difflib.unified_diff(
+        _lines(b"" if change.before is None else change.before, secrets),
+        _lines(change.after, secrets),
+        "/dev/null" if change.before is None else str(change.path),
+        str(change.path),
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n{_NO_FINAL_NEWLINE}" for line in lines)
+
+
+def shown_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a difference for a terminal: in colours, and without its control characters."""
+    for line in text.removesuffix("\n").split("\n"):
+        shown = "\t".join(map(escaped_lines, line.removesuffix("\r").split("\t")))
+        yield click.style(shown, fg=_COLOURS.get(line[:1]))
+
+
+def _lines(data: bytes, secrets: Collection[str]) -> list[str]:
+    """Return the lines of a file as `patch` counts them: only a line feed ends one."""
+    text = masked(decoded(data), secrets)
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
+def masked(text: str, secrets: Collection[str]) -> str:
+    """Return a text with each of the `secrets` masked, however JSON writes it."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        for written in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
+            if len(secret) >= _LEAST_LENGTH:
+                text = text.replace(written, _MASK)
+            elif secret:
+                text = re.sub(rf"(?<!\w){re.escape(written)}(?!\w)", _MASK, text)
+    return text
+
+
+# What policy decides on the approved tools of MCP servers, without asking them.
+
+
+class OfferedDecision(NamedTuple):
+    """What happens to a call of one tool, whatever its arguments are."""
+
+    server: str
+    name: str
+    effect: Effect
+    action: Action
+
+
+def offered_decisions(settings: Settings, declared: Iterable[DeclaredUpstream]) -> Iterator[OfferedDecision]:
+    """Yield the decision on every approved tool.
+
+    Raises `BadSettings` and `BadLock` for what cannot be used.
+    """
+    pins = PinLock.read(settings.folder).servers
+    policy = policy_of(settings, ())
+    for server in declared:
+        approved = pins.get(server.alias, ServerDefinitions())
+        definitions = [
+            ObservedDefinition(server.alias, "tool", name, {"name": name, **parts})
+            for name, parts in approved.tools.items()
+        ]
+        for spec in specs_of(server, definitions, completes=False):
+            decision = decide(policy, PolicyInput.of(spec, {}, caller=ANONYMOUS.name))
+            yield OfferedDecision(server.alias, spec.declared, spec.effect, decision.action)

@@ -17,12 +17,11 @@ from typing import Any, Final, TextIO
 import click
 
 from portbook.access.approval_state_and_binding import State, Ticket, Undecidable, as_json
-from portbook.access.callers import OPERATOR
-from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
+from portbook.app.start_warnings import OPERATOR_KEY
 from portbook.app.store_from_settings import store_of
 from portbook.app.usable_settings import signer_of
-from portbook.audit.checkpoint_maker import CheckpointMaker
+from portbook.audit.checkpoints_made_and_stored import CheckpointMaker, CheckpointStore
 from portbook.audit.journal import Journal
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
@@ -35,8 +34,8 @@ from portbook.settings import Settings
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.checkpoints import CheckpointStore
-from portbook.stores.store_errors import StoreError
+from portbook.stores.caller_keys import OPERATOR
+from portbook.stores.connection_clock_and_errors import StoreError
 
 __all__ = ["SHORTEST_ID", "ask_which", "command", "table_of_waiting"]
 

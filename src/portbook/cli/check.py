@@ -12,12 +12,12 @@ import click
 
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
+from portbook.app.start_warnings import blocked_by
 from portbook.audit.memory_sink import NoSink
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.output_and_errors import claim_stdout, print_json, problem_as_data, problems_of, say
-from portbook.cli.ready_file import blocked_by
-from portbook.cli.served_lists import served_counts
+from portbook.cli.stop_and_reload_signals import served_counts
 from portbook.escaping import escaped_lines
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.did_you_mean import did_you_mean

@@ -37,7 +37,7 @@ def command(shell: str) -> None:
 
 def tool_candidates(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of tools for a shell to complete; none where the settings cannot be used."""
-    from portbook.cli.settings_without_server import dry_run  # late: only where a shell asks
+    from portbook.app.explain_and_dry_run import dry_run  # late: only where a shell asks
 
     with contextlib.suppress(*START_ERRORS, OSError):
         dry = dry_run(settings_from(context.params.get("config")))

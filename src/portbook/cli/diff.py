@@ -12,16 +12,22 @@ from urllib.parse import unquote, urlsplit
 
 import click
 
-from portbook.assets.bundled_schemas import SchemaBundle
 from portbook.assets.compat.counterexample import EVERY_BREAK
 from portbook.assets.compat.verdict import Comparison, Compatibility, SchemaBreak, compare, compare_folders
 from portbook.assets.json_files import STDIN, CannotRead, read_named
 from portbook.assets.json_patch import diff
 from portbook.assets.library_folder_paths import find_folders
-from portbook.assets.misspelt_keywords import misspelt_keywords
-from portbook.assets.named_schema_file import UnusableFile, lines_of, read_document, read_schema
-from portbook.assets.schema_files import SchemaFiles, SchemaFolder
-from portbook.assets.validate_file import MAX_BYTES, FileProblem, Report
+from portbook.assets.schema_files import SchemaBundle, SchemaFiles, SchemaFolder
+from portbook.assets.validate_file import (
+    MAX_BYTES,
+    FileProblem,
+    Report,
+    UnusableFile,
+    lines_of,
+    misspelt_keywords,
+    read_document,
+    read_schema,
+)
 from portbook.canonical import json_bytes
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from

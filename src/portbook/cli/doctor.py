@@ -14,10 +14,9 @@ import click
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, print_data, problems_of
-from portbook.cli.ready_file import blocked_by
 from portbook.escaping import escaped
-from portbook.protocol.revisions import REVISIONS
-from portbook.sandbox.supported_systems import problem_of_system
+from portbook.protocol.revisions_and_methods import REVISIONS
+from portbook.sandbox.allowed_files_and_system_calls import problem_of_system
 from portbook.settings import BadSettings, Settings
 from portbook.version import __version__
 
@@ -85,6 +84,8 @@ def _has(module: str) -> str:
 
 
 def _folder(folder: Path) -> str:
+    from portbook.app.start_warnings import blocked_by  # late, as below: only here
+
     return f"{folder}: {'can be written' if blocked_by(folder) is None else 'cannot be written'}"
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from portbook.access.callers import ANONYMOUS
-from portbook.app.explained_decision import explanation
+from portbook.app.explain_and_dry_run import dry_run, explanation
 from portbook.cli.arguments import arguments_of_a_call, read_arguments
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import (
@@ -19,11 +18,11 @@ from portbook.cli.options import (
     toolset_option,
 )
 from portbook.cli.output_and_errors import claim_stdout, fail, print_data, say, stop_with
-from portbook.cli.settings_without_server import dry_run
 from portbook.escaping import escaped, escaped_lines
+from portbook.stores.caller_keys import ANONYMOUS
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Catalog
-from portbook.tools.spec import identifier_of, named_by, slug_of
+from portbook.tools.tool_names import identifier_of, named_by, slug_of
 
 __all__ = ["command"]
 

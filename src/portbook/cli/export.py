@@ -10,17 +10,29 @@ from typing import Any
 
 import click
 
-from portbook.cli.bundle_files_and_trial import MadeBundle, make_bundle
+from portbook.app.explain_and_dry_run import DryRun, dry_run
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.export_bundle import MadeBundle, make_bundle
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.output_and_errors import claim_stdout, fail, print_data, print_json, say, stop_with
-from portbook.cli.settings_without_server import DryRun, dry_run
-from portbook.exports.client_entry import ConnectedServer, NotForClient, StartedServer, entry_for
+from portbook.exports.client_entry import (
+    ConnectedServer,
+    NeededSecrets,
+    NotForClient,
+    StartedServer,
+    entry_for,
+    needed_secrets,
+)
 from portbook.exports.client_table import CLIENTS
-from portbook.exports.needed_secrets import NeededSecrets, needed_secrets
-from portbook.exports.published_bundle import BadBundleFile, PublishedBundle
-from portbook.exports.registry_entry import BadEntry, PyPIPackage, RegistryEntry, Remote
+from portbook.exports.registry_entry import (
+    BadBundleFile,
+    BadEntry,
+    PublishedBundle,
+    PyPIPackage,
+    RegistryEntry,
+    Remote,
+)
 from portbook.settings import Settings
 from portbook.text.did_you_mean import did_you_mean
 from portbook.version import __version__

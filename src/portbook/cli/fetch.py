@@ -17,7 +17,7 @@ import click
 from portbook.apis.fetched_documents import DocumentLock, LockedDocument, is_address, named_documents
 from portbook.apis.gateway import Gateway, read_gateway
 from portbook.apis.openapi.document_files import MAX_DOCUMENT_BYTES, BadOpenAPI, Documents
-from portbook.apis.openapi.document_operations import read_openapi
+from portbook.apis.openapi.operations_and_names import read_openapi
 from portbook.apis.table_reader import Table
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail, print_data, stop_with
@@ -25,8 +25,8 @@ from portbook.escaping import escaped
 from portbook.net.destinations import parse_url, without_secrets
 from portbook.net.document_download import CannotDownload, download
 from portbook.settings import CONFIG_NAME, Settings
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME, write_atomically
-from portbook.stores.store_errors import BadLock
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

@@ -19,7 +19,7 @@ from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.provenance.signing import BadKey
 from portbook.stores.caller_keys import BadKeyRequest, KeptKey, Keys
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 
 __all__ = ["command"]
 

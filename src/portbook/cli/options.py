@@ -11,8 +11,7 @@ import click
 
 from portbook.schema.official_schemas import BrokenSchema
 from portbook.settings import BadSettings, Settings, load_settings
-from portbook.stores.store_errors import BadLock
-from portbook.text.did_you_mean import did_you_mean
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.tools.contract_registry import BadBundle
 from portbook.tools.spec import BadTool
 
@@ -98,21 +97,13 @@ def settings_from(
     toolsets: tuple[str, ...] = (),
     debug: bool = False,
     flags: Mapping[str, Any] | None = None,
-    servers: tuple[str, ...] = (),
 ) -> Settings:
     """Return the settings in force, with the toolsets and the tracebacks that the command line adds.
 
-    `flags` are the values of further options, by the key of their setting. `servers` are the only MCP servers
-    that are wanted, where there are any.
+    `flags` are the values of further options, by the key of their setting.
 
     Raises `BadSettings` for what cannot be used.
     """
     given = {"audit.log_dir": log_dir, "ids.deterministic": deterministic_ids, **(flags or {})}
     settings = load_settings(config, os.environ, given, Path.cwd())
-    for alias in servers:
-        if alias not in settings.mcp_tables:
-            hint = did_you_mean(alias, sorted(settings.mcp_tables), "add it as [mcp.ALIAS]")
-            raise BadSettings(f"--server: there is no MCP server {alias!r} in the settings; {hint}")
-    tables = {alias: each for alias, each in settings.mcp_tables.items() if not servers or alias in servers}
-    is_traced = debug or settings.tracebacks
-    return settings._replace(more_toolsets=toolsets, tracebacks=is_traced, mcp_tables=tables)
+    return settings._replace(more_toolsets=toolsets, tracebacks=debug or settings.tracebacks)

@@ -8,7 +8,8 @@ from typing import Any, Final, cast
 
 import click
 
-from portbook.access.callers import ANONYMOUS
+from portbook.app.explain_and_dry_run import DryRun, dry_run
+from portbook.app.replay_of_recorded_calls import ReplayedCalls
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_reader import records_in, stream_folder
 from portbook.canonical import NotJSON
@@ -16,12 +17,11 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolset_option
 from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with
-from portbook.cli.settings_without_server import DryRun, dry_run
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.policy import Action, Policy
-from portbook.policy.replay import ReplayedCalls
 from portbook.settings import BadSettings
+from portbook.stores.caller_keys import ANONYMOUS
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

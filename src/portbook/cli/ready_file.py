@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["ReadyFile", "blocked_by"]
+__all__ = ["ReadyFile"]
 
 
 class ReadyFile:
@@ -52,13 +52,3 @@ class ReadyFile:
         with contextlib.suppress(OSError):
             if self._path is not None and self._path.read_text("utf-8") == self._content:
                 self._path.unlink()
-
-
-# Whether files can be written below a folder that may not exist yet.
-
-
-def blocked_by(folder: Path) -> Path | None:
-    """Return what keeps files from being written below `folder`: the first that exists on the way to it."""
-    whole = Path.cwd() / folder
-    existing = next(each for each in (whole, *whole.parents) if each.exists())
-    return None if existing.is_dir() and os.access(existing, os.W_OK) else existing

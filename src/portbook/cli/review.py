@@ -16,14 +16,16 @@ from portbook.app.pin_review import Offers, WithheldServer, last_offers
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
 from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_with, verdict_or_none
-from portbook.cli.pin_and_review_report import (
+from portbook.cli.pin import (
+    PinnedServers,
     finding_lines,
     instance_lines,
+    open_servers,
+    opened_store,
     report_data,
     report_words,
     title_of,
 )
-from portbook.cli.pinned_servers import PinnedServers, open_servers, opened_store
 from portbook.cli.validate_and_diff_formats import width_of
 from portbook.clock import SystemClock
 from portbook.escaping import escaped, escaped_json
@@ -33,7 +35,7 @@ from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pinned_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdict
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.store_port import StorePort
 from portbook.stores.upstream_status_and_offers import ObservationStore, UpstreamStore
 

@@ -10,6 +10,14 @@ from typing import Any, cast
 import click
 
 from portbook.app.assemble import official_schemas
+from portbook.app.official_schema_override import (
+    FETCH_S,
+    MAX_BYTES,
+    BadOverride,
+    CannotFetch,
+    check_override,
+    fetch,
+)
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
@@ -17,9 +25,7 @@ from portbook.cli.output_and_errors import claim_stdout, print_data, say, stop_w
 from portbook.escaping import escaped_lines
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import without_secrets
-from portbook.net.override_fetch import CannotFetch, fetch
-from portbook.protocol.mcp_methods import METHODS, Method, method_of
-from portbook.schema.official_schema_override import FETCH_S, MAX_BYTES, BadOverride, check_override
+from portbook.protocol.revisions_and_methods import METHODS, Method, method_of
 from portbook.schema.official_schemas import (
     NEWEST,
     OVERLAYS,

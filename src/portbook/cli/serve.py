@@ -19,18 +19,18 @@ from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
 from portbook.cli.output_and_errors import say, stop_with
-from portbook.cli.served_lists import served_counts
 from portbook.cli.stderr_queue import drain_output, occupy_standard_error, queued_output
-from portbook.cli.stop_signals import Door, leave, stop_on_signals
+from portbook.cli.stop_and_reload_signals import Door, leave, served_counts, stop_on_signals
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import ClientDoesNotRead, Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
-from portbook.settings import Settings
+from portbook.settings import BadSettings, Settings
+from portbook.text.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
     from portbook.app.running_app import ClosableSink
     from portbook.cli.http_door import HttpDoor
-    from portbook.cli.reload_over_http import Inherited
+    from portbook.cli.serve_reload import Inherited
     from portbook.cli.worker_process import WorkerLink
     from portbook.doors.http.server.http_server import HttpServer
 
@@ -98,7 +98,7 @@ def command(
         "schema_override_uri": schema_override,
     }
     given = partial(
-        settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags, servers=servers
+        _settings_from, servers, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags
     )
     if reload and http:
         raise click.exceptions.Exit(_serve_and_watch(given, config))
@@ -143,6 +143,20 @@ def command(
         on_ready = partial(_tell_ready, inherited, settings, app)
         serving = _serve(app, streams, http_door, load=load, on_ready=on_ready, warn=warn, link=link)
         _run(serving, with_http=http)
+
+
+def _settings_from(servers: tuple[str, ...], config: Path | None, **given: Any) -> Settings:
+    """Return the settings in force; of their MCP servers only those that --server names, if it names any.
+
+    Raises `BadSettings` for what cannot be used.
+    """
+    settings = settings_from(config, **given)
+    for alias in servers:
+        if alias not in settings.mcp_tables:
+            hint = did_you_mean(alias, sorted(settings.mcp_tables), "add it as [mcp.ALIAS]")
+            raise BadSettings(f"--server: there is no MCP server {alias!r} in the settings; {hint}")
+    tables = {alias: each for alias, each in settings.mcp_tables.items() if not servers or alias in servers}
+    return settings._replace(mcp_tables=tables)
 
 
 def _doors(*, stdio: bool, http: bool, reload: bool, has_workers: bool) -> tuple[bool, bool]:
@@ -210,10 +224,10 @@ async def _serve_reloading(
     load_again: Callable[[], Settings],
 ) -> None:
     """Serve standard input and output, and take up the files that change."""
-    from portbook.cli.reload_over_http import (
+    from portbook.cli.serve_reload import (
+        ReloadingStdio,
         command_of_this_process,  # late, both: only where files are watched
     )
-    from portbook.cli.reload_over_stdio import ReloadingStdio
 
     door = _stdio_door(app, streams)
     reloading = ReloadingStdio(
@@ -253,7 +267,7 @@ def _heed_signals(
     stop_on_signals(doors, before=app.approvals.stop_waiting)
 
     def reload() -> None:
-        from portbook.cli.reload_on_sighup import reload_rules  # late: few servers are ever told to
+        from portbook.cli.stop_and_reload_signals import reload_rules  # late: few servers are ever told to
 
         reload_rules(app, load, reload_certificate)
 
@@ -299,7 +313,7 @@ def _link() -> WorkerLink | None:
 
 def _join(link: WorkerLink, app: App, servers: list[HttpServer]) -> None:
     """Serve together with the other workers."""
-    from portbook.cli.served_lists import served_lists  # late: only in a worker
+    from portbook.cli.stop_and_reload_signals import served_lists  # late: only in a worker
 
     # The supervisor replaces workers; one that reloaded alone would decide by rules of its own.
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: None)
@@ -336,7 +350,7 @@ def _supervise_workers(settings: Settings, *, with_stdio: bool, is_reloading: bo
 def _serve_and_watch(given: Callable[..., Settings], config: Path | None) -> int:
     """Watch the files of a server in a child process; return its exit code."""
     from portbook.cli.http_door import bound  # late, here and below: only where files are watched
-    from portbook.cli.reload_over_http import ReloadingServer, command_of_this_process
+    from portbook.cli.serve_reload import ReloadingServer, command_of_this_process
 
     try:
         settings = given(config)
@@ -358,7 +372,7 @@ def _inherited() -> Inherited | None:
     """Return the socket of the process that watches, if one started this one."""
     if "_PORTBOOK_TAKE_OVER" not in os.environ:
         return None
-    from portbook.cli.reload_over_http import Inherited  # late: only where a process watches
+    from portbook.cli.serve_reload import Inherited  # late: only where a process watches
 
     inherited = Inherited.of_environment()
     if inherited is not None:
@@ -370,20 +384,20 @@ def _is_trial() -> bool:
     """Return whether the process that serves only wants to know whether its changed files can be loaded."""
     if "_PORTBOOK_TRIAL" not in os.environ:
         return False
-    from portbook.cli.reload_trial import is_trial  # late: only after a change
+    from portbook.cli.reload_trial_and_watched_files import is_trial  # late: only after a change
 
     return is_trial()
 
 
 def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, servers: list[HttpServer]) -> None:
     if inherited is not None:
-        from portbook.cli.list_of_watched_files import watched_files
-        from portbook.cli.reload_over_http import (
+        from portbook.cli.reload_trial_and_watched_files import watched_files
+        from portbook.cli.serve_reload import (
             Ready,
             leave_when_superseded,  # late, here and below: seldom needed
             tell_ready,
         )
-        from portbook.cli.served_lists import served_lists
+        from portbook.cli.stop_and_reload_signals import served_lists
 
         leave_when_superseded(app, servers)
         at = None if settings.socket is None else str(settings.socket)

@@ -14,8 +14,8 @@ from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail_with, print_data, say, stop_with
 from portbook.clock import SystemClock
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.status_check_copy_restore import problems_of_store, restore_store, store_status
-from portbook.stores.store_errors import StoreError
 from portbook.stores.store_port import StorePort
 
 __all__ = ["command"]

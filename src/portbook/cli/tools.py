@@ -11,9 +11,9 @@ from typing import Final, TextIO
 import click
 
 from portbook.apis.left_out_operations import LeftOutOperation
+from portbook.app.explain_and_dry_run import dry_run
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.output_and_errors import claim_stdout, print_data, print_json, say, stop_with
-from portbook.cli.settings_without_server import dry_run
 from portbook.escaping import escaped
 from portbook.model import Kind
 from portbook.tools.catalog import Catalog, Tool

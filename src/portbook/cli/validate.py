@@ -18,11 +18,16 @@ import click
 from portbook.assets.json_files import STDIN, walk
 from portbook.assets.library import Library, LibrarySchema, load_library
 from portbook.assets.library_folder_paths import find_folders
-from portbook.assets.misspelt_keywords import misspelt_keywords
-from portbook.assets.named_schema_file import UnusableFile, lines_of, read_schema
-from portbook.assets.schema_files import SchemaFiles
-from portbook.assets.schema_names_and_versions import schema_name, version_of
-from portbook.assets.validate_file import Checker, File, Report
+from portbook.assets.schema_files import SchemaFiles, schema_name, version_of
+from portbook.assets.validate_file import (
+    Checker,
+    File,
+    Report,
+    UnusableFile,
+    lines_of,
+    misspelt_keywords,
+    read_schema,
+)
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail_with, say, stop_with, verdict_or_none

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.settings import BadSettings, Settings
-from portbook.stores.connection_and_clock import MEMORY
+from portbook.stores.connection_clock_and_errors import MEMORY
 
 __all__ = ["usable_processors", "usable_worker_count"]
 

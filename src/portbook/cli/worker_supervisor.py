@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.http_door import HttpDoor
 from portbook.cli.output_and_errors import say
-from portbook.cli.reload_trial import ending_of
+from portbook.cli.reload_trial_and_watched_files import ending_of
 from portbook.cli.worker_process import Command, WorkerProcess, WorkerState
 from portbook.doors.http.server.listeners_of_workers import ConnectionTally, create_tally
 from portbook.settings import Settings

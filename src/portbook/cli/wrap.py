@@ -21,17 +21,16 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.output_and_errors import claim_stdout, stop_with
 from portbook.clock import SystemClock
-from portbook.envelope.controls_in_meta import Controls, Mode
-from portbook.envelope.envelope_members import enclose
 from portbook.envelope.errors_and_warnings import EXECUTION_FAILED, Problem
 from portbook.envelope.program_output import MAX_OUTPUT_BYTES, TOO_LARGE, Form, Ran, outcome_of
-from portbook.envelope.wrap_and_unwrap import is_envelope
+from portbook.envelope.request_for_envelope import Controls, Mode
+from portbook.envelope.wrap_unwrap_and_enclose import enclose, is_envelope
 from portbook.errors import Refused
 from portbook.escaping import escaped_json
 from portbook.model import Occasion
 from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
+from portbook.provenance.record_inputs_and_outputs import Subject
 from portbook.provenance.signing import BadKey
-from portbook.provenance.subject import Subject
 from portbook.wire.parsing import parse
 
 __all__ = ["command"]

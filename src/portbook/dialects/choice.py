@@ -7,7 +7,7 @@ from typing import Final
 
 from portbook.model import JSONObject
 from portbook.protocol.negotiation import META_REVISION
-from portbook.tools.spec import TOOL_PREFIX
+from portbook.tools.tool_names import TOOL_PREFIX
 
 __all__ = ["DialectName", "choose_dialect"]
 

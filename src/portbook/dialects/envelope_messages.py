@@ -7,8 +7,7 @@ from typing import Any, Final, cast
 from portbook.canonical import json_bytes
 from portbook.dialects.exchange_contract import MessageExchange
 from portbook.dialects.portbook_meta import NO_CONTROLS, RequestMeta, controls_of
-from portbook.envelope.controls_in_meta import take_meta
-from portbook.envelope.request_for_envelope import read_request
+from portbook.envelope.request_for_envelope import read_request, take_meta
 from portbook.errors import CanonicalError, Finding, Reason, Refused, Stage
 from portbook.model import (
     JSON,
@@ -22,7 +21,7 @@ from portbook.model import (
     Outcome,
 )
 from portbook.schema.engine import Validator
-from portbook.tools.spec import TOOL_PREFIX, is_slug
+from portbook.tools.tool_names import TOOL_PREFIX, is_slug
 from portbook.wire.jsonrpc import Id, error_frame, problem_of, refuse_structure, result_frame
 from portbook.wire.trace_context import trace_of
 from portbook.wire.violations import violations

@@ -27,7 +27,7 @@ from portbook.model import (
 from portbook.policy import Policy
 from portbook.schema.engine import Validator
 from portbook.tools.catalog import Tool
-from portbook.tools.spec import is_slug, slug_of
+from portbook.tools.tool_names import is_slug, slug_of
 from portbook.wire.trace_context import trace_of
 from portbook.wire.violations import violations
 

@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 from portbook.boundary import Boundary
 from portbook.doors.eager import Remainder, SteppedCall
 from portbook.doors.stdio import Reader, Writer
-from portbook.mcp.from_any_thread import run_on
-from portbook.mcp.running_request import Key, Order, Work
+from portbook.mcp.messages_from_client import Key, Order, Work
+from portbook.mcp.report_queue import run_on
 from portbook.model import Answer, Arrival
 from portbook.stages.state import CallState
 from portbook.wire.lines_and_size_limit import Frame, LineSplitter

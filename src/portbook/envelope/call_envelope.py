@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import NotJSON
-from portbook.envelope.controls_in_meta import CONTROLS, Controls, Default, are_plain, read_controls
+from portbook.envelope.request_for_envelope import CONTROLS, Controls, Default, are_plain, read_controls
 from portbook.errors import Ending
 from portbook.model import JSON, EnvelopeRequest, JSONObject, Occasion
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
-    from portbook.envelope.envelope_members import RecordedResults
+    from portbook.envelope.wrap_unwrap_and_enclose import RecordedResults
+    from portbook.provenance.record_inputs_and_outputs import Subject
     from portbook.provenance.signing import Signer
-    from portbook.provenance.subject import Subject
 
 __all__ = ["CallEnvelopes", "KnownRun"]
 
@@ -91,12 +91,11 @@ class CallEnvelopes:
             except NotJSON:  # a warning says so, below
                 pass
         # Late: few calls want an envelope, and most servers never make one.
-        from portbook.envelope.envelope_members import enclose
-        from portbook.envelope.errors_and_warnings import REDACTED, Problem
+        from portbook.envelope.errors_and_warnings import redaction_warnings
+        from portbook.envelope.wrap_unwrap_and_enclose import enclose
 
-        if known.is_redacted and not isinstance(outcome, Ending):
-            redacted = Problem(REDACTED, "Secrets were redacted in what this call returned or reported.")
-            controls = replace(controls, warnings=(*controls.warnings, redacted))
+        if told := redaction_warnings(outcome, is_redacted=known.is_redacted):
+            controls = replace(controls, warnings=(*controls.warnings, *told))
         return enclose(outcome, controls, _subject(wish, known), self.signer)
 
     def _form_of(self, result: JSON, controls: Controls, known: KnownRun) -> RecordedResults:
@@ -116,7 +115,7 @@ class CallEnvelopes:
         )
         made_for, form = self._forms.get(key, _NO_FORM)
         if form is None or made_for is not tool:  # a server behind us may change what it offers
-            from portbook.envelope.envelope_members import RecordedResults  # late, as above
+            from portbook.envelope.wrap_unwrap_and_enclose import RecordedResults  # late, as above
 
             subject = _subject(_NO_REQUEST, known._replace(arguments={}))  # a form keeps no arguments
             form = RecordedResults(result, controls, subject, self.signer)
@@ -128,8 +127,7 @@ class CallEnvelopes:
 
 def _subject(wish: EnvelopeRequest, known: KnownRun) -> Subject:
     """Return what is known about a run, in the form of provenance."""
-    from portbook.provenance.inputs_and_outputs import referred_artifact
-    from portbook.provenance.subject import Subject
+    from portbook.provenance.record_inputs_and_outputs import Subject, referred_artifact
 
     definition, input_schema, output_schema = known.tool.digests
     return Subject(

@@ -20,13 +20,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.canonical import NotJSON, jcs_bytes
-from portbook.envelope.wrap_and_unwrap import envelope_schema, is_envelope
+from portbook.envelope.wrap_unwrap_and_enclose import envelope_schema, is_envelope
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.provenance.anchors import parse_anchor, resolves
 from portbook.provenance.artifacts import digested_bytes, is_json
-from portbook.provenance.inputs_and_outputs import ARGUMENTS, RESULT
 from portbook.provenance.method_ids import PROMISES, flaw_of
+from portbook.provenance.record_inputs_and_outputs import ARGUMENTS, RESULT
 from portbook.provenance.signing import ALGORITHM, BadKey, PublicKey, signed_bytes
 from portbook.schema.engine import Validator
 from portbook.schema.violation_wording import shorten

@@ -21,7 +21,7 @@ from portbook.provenance.anchors import (
     parse_anchor,
     resolves,
 )
-from portbook.provenance.inputs_and_outputs import ARGUMENTS
+from portbook.provenance.record_inputs_and_outputs import ARGUMENTS
 from portbook.tools.tool_error_text import StatedError, stated_error
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "EXECUTION_FAILED",
     "NO_PROVENANCE",
     "OVERSIZE",
-    "REDACTED",
     "UNRESOLVED",
     "Problem",
     "Scalar",
@@ -37,6 +36,7 @@ __all__ = [
     "exception_problem",
     "exit_problem",
     "own_problems",
+    "redaction_warnings",
     "stderr_problem",
 ]
 
@@ -46,7 +46,7 @@ EXECUTION_FAILED: Final = "ADAPTER.EXECUTION.FAILED"
 BAD_CONTROL: Final = "ADAPTER.CONTROLS.IGNORED"
 NO_PROVENANCE: Final = "ADAPTER.PROVENANCE.OMITTED"
 OVERSIZE: Final = "ADAPTER.OUTPUT.OVERSIZE"
-REDACTED: Final = "ADAPTER.OUTPUT.REDACTED"
+_REDACTED: Final = "ADAPTER.OUTPUT.REDACTED"
 UNRESOLVED: Final = "ADAPTER.EVIDENCE.UNRESOLVED"
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -86,6 +86,13 @@ class Problem:
         if self.evidence:
             entry["evidence"] = [item.to_json() for item in self.evidence]
         return entry
+
+
+def redaction_warnings(outcome: JSON | Ending, *, is_redacted: bool) -> tuple[Problem, ...]:
+    """Return the warning that secrets were redacted, where they were; an ending says so by itself."""
+    if not is_redacted or isinstance(outcome, Ending):
+        return ()
+    return (Problem(_REDACTED, "Secrets were redacted in what this call returned or reported."),)
 
 
 def exception_problem(error: BaseException) -> Problem:

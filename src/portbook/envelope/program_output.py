@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 from typing import Final, Literal, NamedTuple
 
-from portbook.envelope.envelope_members import Failure
 from portbook.envelope.errors_and_warnings import Problem, exit_problem, own_problems
-from portbook.envelope.wrap_and_unwrap import is_envelope
+from portbook.envelope.wrap_unwrap_and_enclose import Failure, is_envelope
 from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.wire.parsing import parse

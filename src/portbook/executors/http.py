@@ -16,8 +16,7 @@ from typing import Final
 
 from portbook.apis.gateway import Gateway
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.executors.api_credentials import Credentials, SentCredentials
-from portbook.executors.api_secrets import NoCredential
+from portbook.executors.api_credentials import Credentials, NoCredential, SentCredentials
 from portbook.executors.http_request import ComposedRequests, RequestForm, proxy_of
 from portbook.executors.http_response import (
     answer_beside,
@@ -30,9 +29,15 @@ from portbook.executors.unsent import NothingSent
 from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destinations, parse_url
 from portbook.net.dial import NotPermitted, Unreachable, Untrusted
-from portbook.net.http_client import HttpClient, HttpRequest, Sendings
+from portbook.net.http_client import (
+    MAX_REDIRECTS,
+    REDIRECTS,
+    HttpClient,
+    HttpRequest,
+    Sendings,
+    target_of_redirect,
+)
 from portbook.net.http_connection import Broken, Response, TooLarge
-from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
 from portbook.net.taskless_waits import TimeLimited
 from portbook.tools.catalog import Tool
 from portbook.tools.http_operation import HttpOperation

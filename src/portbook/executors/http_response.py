@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 from urllib.parse import unquote_plus, urlsplit
 
-from portbook.apis.query_names import TakenNames
+from portbook.apis.path_and_query_values import TakenNames
 from portbook.errors import Failed, Reason, Refused
 from portbook.model import JSON, ApiAnswer, JSONObject
 from portbook.net.http_connection import Response, TooLarge

@@ -26,9 +26,16 @@ from portbook.executors.mcp_server_questions import (
     deliver,
     gathered,
 )
-from portbook.executors.mcp_server_request import UpstreamRequest, capabilities_of, params_of
-from portbook.executors.mcp_server_results import ending_by, require_own_addresses, result_in
-from portbook.executors.mcp_server_tasks import begin_result, follow_task
+from portbook.executors.mcp_server_request_and_result import (
+    UpstreamRequest,
+    begin_result,
+    capabilities_of,
+    ending_by,
+    follow_task,
+    params_of,
+    require_own_addresses,
+    result_in,
+)
 from portbook.executors.unsent import NothingSent
 from portbook.model import Client, InputNeeded, JSONObject, Run
 from portbook.net.destinations import Destinations
@@ -36,9 +43,9 @@ from portbook.net.taskless_waits import TimeLimited
 from portbook.protocol.message_validation import INPUT_REQUIRED
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import ToolSpec
-from portbook.upstreams.answer_checks import TASK, BadAnswer, RpcError, is_created_task
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.message_checks_and_meta import TASK, BadAnswer, RpcError, is_created_task
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.session_isolation import InstanceOwner
 from portbook.upstreams.supervisor import Supervisor

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from portbook.errors import Failed, Reason
-from portbook.executors.mcp_server_request import UpstreamRequest
+from portbook.executors.mcp_server_request_and_result import UpstreamRequest
 from portbook.model import Client, JSONObject
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion

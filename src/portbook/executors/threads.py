@@ -6,6 +6,9 @@ one replaces it, and it ends when its function does. The number of abandoned thr
 All bookkeeping runs on the event loop's thread. Workers wake it up once for all jobs that end before it
 looks: a wake-up takes longer than a quick function. Where a worker and the loop race for the start or the
 end of a job, the one that takes the job's token first wins; `list.pop` is atomic.
+
+`LargeValues` redacts large values in a thread; `LoopTurn` acts once for all calls that end in one turn of
+the loop.
 """
 
 from __future__ import annotations
@@ -17,12 +20,14 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from concurrent.futures import Executor
+from typing import Any, Final, TypeVar
 
 from portbook.errors import Failed, Reason, Refused
 from portbook.exception_place import ToolExit
+from portbook.net.taskless_waits import TasklessFuture
 
-__all__ = ["Threads"]
+__all__ = ["LargeValues", "LoopTurn", "Threads"]
 
 # With more hung functions, something is permanently broken, and more threads would not help.
 _MAX_ABANDONED: Final = 64
@@ -191,3 +196,70 @@ class Threads:
             if not in_time:
                 return
             del job, result, error  # a waiting thread must not keep the last call's values alive
+
+
+# `LargeValues`: large values are redacted in a thread, while the event loop serves other calls.
+
+# The threads share one processor with the loop, which would wait longer for its turn with more of them.
+_THREADS: Final = 2
+
+_T = TypeVar("_T")
+
+
+class LargeValues:
+    """A few threads for work that would hold the loop; they are started with the first such work."""
+
+    __slots__ = ("_threads",)
+
+    def __init__(self) -> None:
+        self._threads: Executor | None = None
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        """Return what `work` returns. Raises what it raises."""
+        if self._threads is None:
+            from concurrent.futures import ThreadPoolExecutor  # late: most servers never need it
+
+            self._threads = ThreadPoolExecutor(_THREADS, "portbook-large-values")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def close(self) -> None:
+        """End the threads when they have finished their work."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+            self._threads = None
+
+
+# `LoopTurn`: does something once at the end of a turn of the event loop, for all who wait for it.
+#
+# The answers of a server often come many at a time, and the calls that waited for them end in the same
+# turn.
+
+
+class LoopTurn:
+    """The present turn of the event loop."""
+
+    __slots__ = ("_loop", "_waiting")
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: list[TasklessFuture[None]] = []
+
+    async def end(self, finish: Callable[[], None]) -> None:
+        """Return after `finish` was called: by the first who waits in this turn, when all others do, too."""
+        loop = asyncio.get_running_loop()
+        waiter = TasklessFuture[None](loop=loop)  # of its own: one of them may be cancelled
+        if loop is not self._loop:  # of those who waited in a loop that was stopped, nobody is left
+            self._loop, self._waiting = loop, []
+        if not self._waiting:
+            loop.call_soon(self._finish, finish)
+        self._waiting.append(waiter)
+        await waiter
+
+    def _finish(self, finish: Callable[[], None]) -> None:
+        waiting, self._waiting = self._waiting, []
+        try:
+            finish()
+        finally:
+            for waiter in waiting:
+                if not waiter.done():
+                    waiter.settle(None)

@@ -1,4 +1,4 @@
-"""The entry of a server in a client's configuration: a command to start, or an address to connect to. Pure.
+"""The entry of a server in a client's configuration, and the secrets that the server needs. Pure: no I/O.
 
 Secrets never stand in an entry. Where the client can refer to a variable of its environment, the entry does;
 where it cannot, `ClientEntry.left_to_person` names what a person has to add.
@@ -7,15 +7,23 @@ where it cannot, `ClientEntry.left_to_person` names what a person has to add.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from portbook.exports.client_table import EntryStyle, KnownClient
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, parse_destination
 
-__all__ = ["KEY_VARIABLE", "ClientEntry", "ConnectedServer", "NotForClient", "StartedServer", "entry_for"]
+__all__ = [
+    "ClientEntry",
+    "ConnectedServer",
+    "NeededSecrets",
+    "NotForClient",
+    "StartedServer",
+    "entry_for",
+    "needed_secrets",
+]
 
 # The variable that holds the caller's key where a client connects to an address.
 KEY_VARIABLE: Final = "PORTBOOK_KEY"
@@ -199,3 +207,37 @@ def _flow(value: JSON) -> str:
 
 
 _WRITERS: Final = {"json": _as_json, "toml": _as_toml, "yaml": _as_yaml}
+
+
+# Which secrets the settings refer to: variables that a server needs, files that must not travel.
+
+
+class NeededSecrets(NamedTuple):
+    """The sources of secrets that settings name, each once, in the order of the settings."""
+
+    variables: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def needed_secrets(tables: Mapping[str, Any]) -> NeededSecrets:
+    """Return what `{ env = "NAME" }` and `{ file = "path" }` name, anywhere below `tables`."""
+    found = list(_sources(tables))
+    variables, files = (
+        tuple(dict.fromkeys(name for kind, name in found if kind == wanted)) for wanted in ("env", "file")
+    )
+    return NeededSecrets(variables, files)
+
+
+def _sources(value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        table = cast("Mapping[str, Any]", value)
+        if len(table) == 1:
+            [(key, name)] = table.items()
+            if key in ("env", "file") and isinstance(name, str):
+                yield key, name
+                return
+        for below in table.values():
+            yield from _sources(below)
+    elif isinstance(value, list | tuple):
+        for below in cast("list[Any]", value):
+            yield from _sources(below)

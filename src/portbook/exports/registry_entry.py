@@ -1,20 +1,25 @@
-"""`server.json`: the entry of a server in the MCP registry, in the form of its published schema. Pure.
+"""`server.json`: the entry of a server in the MCP registry, and the published bundle that it names.
 
-The schema is that of 2025-12-11. What it and the registry refuse is refused here first, with what to do.
+Pure: no I/O. The schema is that of 2025-12-11. What it and the registry refuse is refused here first, with
+what to do.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import re
+import zipfile
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
-from portbook.exports.published_bundle import PublishedBundle
+from portbook.errors import Refused
 from portbook.model import JSONObject
 from portbook.net.destinations import BadDestination, parse_destination
 from portbook.text.late_pattern import late_pattern
+from portbook.wire.parsing import parse
 
-__all__ = ["BadEntry", "PyPIPackage", "RegistryEntry", "Remote"]
+__all__ = ["BadBundleFile", "BadEntry", "PublishedBundle", "PyPIPackage", "RegistryEntry", "Remote"]
 
 _SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
@@ -177,3 +182,64 @@ def _https(url: str, option: str) -> str:
     if destination.scheme != "https":
         raise BadEntry(f"{option}: write an address that others can reach: https://…")
     return url
+
+
+# A desktop bundle that others download, read from its bytes, so that its entry is true.
+
+_MANIFEST: Final = "manifest.json"
+# Far more than any manifest has, and little enough for whatever an archive claims to unpack to.
+_MAX_MANIFEST: Final = 4 * 1024 * 1024
+# What every version of the manifest's format requires.
+_REQUIRED: Final = {"name": str, "version": str, "description": str, "author": dict, "server": dict}
+
+
+class BadBundleFile(ValueError):
+    """A file that is no bundle; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedBundle:
+    """A bundle at an address: the version that it says itself, and the digest of its bytes."""
+
+    url: str
+    version: str
+    sha256: str
+
+    @classmethod
+    def of(cls, url: str, data: bytes) -> PublishedBundle:
+        """Return the bundle whose bytes are `data`.
+
+        Raises `BadBundleFile` where no client could install it.
+        """
+        manifest = _manifest(data)
+        for key, kind in _REQUIRED.items():
+            if not isinstance(manifest.get(key), kind):
+                raise _bad(f"{_MANIFEST} has no usable {key}")
+        return cls(url, cast("str", manifest["version"]), hashlib.sha256(data).hexdigest())
+
+
+def _manifest(data: bytes) -> JSONObject:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            if packed.testzip() is not None:
+                raise _bad("a file in it is damaged")
+            with packed.open(_MANIFEST) as file:
+                text = file.read(_MAX_MANIFEST + 1)
+    except BadBundleFile:
+        raise
+    except KeyError:
+        raise _bad(f"there is no {_MANIFEST} in it") from None
+    # What zipfile raises for bytes that are none: a bad header, a method it does not know, a password.
+    except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, OSError):
+        raise _bad("it is no zip archive") from None
+    try:
+        manifest = parse(text)
+    except Refused:
+        raise _bad(f"{_MANIFEST} is not JSON") from None
+    if len(text) > _MAX_MANIFEST or not isinstance(manifest, dict):
+        raise _bad(f"{_MANIFEST} is no JSON object")
+    return manifest
+
+
+def _bad(why: str) -> BadBundleFile:
+    return BadBundleFile(f"--bundle: not a bundle: {why}; `portbook export mcpb` writes one")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from portbook.canonical import json_bytes
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import ClientLink
-from portbook.mcp.running_request import Key, Work
+from portbook.mcp.messages_from_client import Key, Work
 from portbook.model import JSON, Answer, Arrival, JSONObject
 from portbook.stages.state import CallState
 from portbook.text.named_tuple import NamedTuple

@@ -16,15 +16,14 @@ from typing import Final, cast
 from portbook.errors import Refused
 from portbook.mcp.connection_parts import Parts
 from portbook.mcp.exchange import McpExchange
-from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.mcp.notifications_to_client import Notifications
-from portbook.mcp.report_queue import Emit
+from portbook.mcp.report_queue import Emit, run_on
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON, Answer, Arrival, Caller, Done, JSONObject, Kind
 from portbook.pipeline import Pipeline
 from portbook.protocol.extensions import task_ids_of
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
 from portbook.wire.jsonrpc import result_frame
 from portbook.wire.parsing import parse
 

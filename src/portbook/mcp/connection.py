@@ -18,17 +18,23 @@ from portbook.mcp.client_subscriptions import ClientSubscriptions
 from portbook.mcp.connection_parts import Parts, Servers
 from portbook.mcp.dialect import ServedMethod
 from portbook.mcp.exchange import REQUEST_MEMBERS, CallForm, ClientLink, McpExchange
+from portbook.mcp.messages_from_client import (
+    Cancel,
+    Key,
+    Order,
+    Work,
+    answer_unread,
+    key_of,
+    take_notification,
+    unread,
+)
 from portbook.mcp.method_handlers import LISTEN
-from portbook.mcp.notifications_from_client import take_notification
 from portbook.mcp.questions_to_client import ClientRequests, LiveClient
 from portbook.mcp.report_queue import Emit
-from portbook.mcp.running_request import Cancel, Key, Order, Work, key_of
-from portbook.mcp.task_methods import RESULT_OF_TASK, asked_by, created, task_of
+from portbook.mcp.task_methods import RESULT_OF_TASK, asked_by, attend_task, created, task_of
 from portbook.mcp.task_runner import TaskRunner
-from portbook.mcp.unreadable_messages import answer_unread, unread
-from portbook.mcp.wait_for_task_and_its_questions import attend_task
 from portbook.model import JSON, Answer, Arrival, Completed, Done, JSONObject
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
 from portbook.stages.state import CallState
 from portbook.wire.jsonrpc import NO_ID, Id, nobody_waits, not_an_object, read_id, result_frame
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
@@ -37,7 +43,7 @@ from portbook.wire.parsing import NOT_TIGHT, parse_strictly, parse_tight
 if TYPE_CHECKING:
     from portbook.mcp.batches import Batches
     from portbook.mcp.list_and_resource_changes import ChangeNotification
-    from portbook.mcp.relayed_answers_and_changes import SessionRelay
+    from portbook.mcp.node_mail_and_relay import SessionRelay
     from portbook.mcp.task_board import Task, TasksElsewhere
 
 __all__ = ["McpConnection"]

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.portbook_meta import context_of, controls_of
-from portbook.envelope.controls_in_meta import CONTROLS
+from portbook.envelope.request_for_envelope import CONTROLS
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import (
     NAME_AND_ARGUMENTS,
@@ -29,11 +29,10 @@ from portbook.mcp.exchange import (
     McpParts,
     bound_to,
 )
-from portbook.mcp.method_handlers import Asked, Handler, Handlers, TaskStore
+from portbook.mcp.method_handlers import About, Asked, Handler, Handlers, TaskStore
 from portbook.mcp.notifications_to_client import Mode, Notifications, first_of
 from portbook.mcp.results import Results
 from portbook.mcp.rounds_and_request_state import Carried, StateCodec, carried_by
-from portbook.mcp.server_info import About
 from portbook.model import (
     JSON,
     NO_CONTEXT,
@@ -53,15 +52,13 @@ from portbook.protocol.extensions import (
     findings_of,
     missing_extension,
 )
-from portbook.protocol.mcp_methods import Sender, method_of
 from portbook.protocol.message_validation import SchemaValidator
 from portbook.protocol.mirrored_headers import VERSION, are_mirrored, refuse_headers
-from portbook.protocol.negotiated_session import Session
-from portbook.protocol.negotiation import META_REVISION, revision_of
-from portbook.protocol.revisions import REVISIONS, Revision
+from portbook.protocol.negotiation import META_REVISION, Session, revision_of
+from portbook.protocol.revisions_and_methods import REVISIONS, Revision, Sender, method_of
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
-from portbook.tools.spec import is_slug
+from portbook.tools.tool_names import is_slug
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import Id, UnusableId, problem_of, refuse_structure
 from portbook.wire.trace_context import trace_of

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from portbook.canonical import STRICT, NotWritten, fingerprint, json_bytes, rewritten_bytes, write
 from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.mcp.error_http_status import status_of
-from portbook.mcp.error_results import META_REDACTED, told_to_model
-from portbook.mcp.listings import has_tasks, missing_servers_of
+from portbook.mcp.error_results_and_http_status import META_REDACTED, status_of, told_to_model
+from portbook.mcp.listings_and_cache_lifetime import has_tasks, missing_servers_of
 from portbook.mcp.notifications_to_client import Notifications
 from portbook.mcp.questions_to_client import ClientRequests, LiveClient, RoundClient
 from portbook.mcp.report_queue import Emit, Outlet
@@ -39,15 +38,15 @@ from portbook.model import (
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.mirrored_headers import VERSION, refuse_params
-from portbook.protocol.negotiated_session import Session
-from portbook.protocol.revisions import Revision
+from portbook.protocol.negotiation import Session
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.text.named_tuple import NamedTuple, new_tuple
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import BEFORE_ID, BEFORE_RESULT, Id, UnusableId, generic_error, mcp_refusal_frame
 
 if TYPE_CHECKING:
-    from portbook.mcp.wait_for_task_and_its_questions import TaskClient
+    from portbook.mcp.task_methods import TaskClient
 
 __all__ = [
     "NAME_AND_ARGUMENTS",
@@ -489,7 +488,7 @@ class CallForm:
 
 
 def _with_task(live: LiveClient) -> TaskClient:
-    from portbook.mcp.wait_for_task_and_its_questions import TaskClient  # few clients ask for tasks
+    from portbook.mcp.task_methods import TaskClient  # few clients ask for tasks
 
     return TaskClient(live)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from portbook.mcp.notifications_to_client import Notifications
 from portbook.model import JSON, JSONObject, Kind
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.tools.toolset import Changed
 
 __all__ = ["ChangeFeed", "ChangeNotification"]

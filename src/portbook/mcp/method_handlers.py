@@ -1,38 +1,54 @@
-"""MCP methods that run no tool: initialize, discovery, listings, log levels, subscriptions.
+"""MCP methods that run no tool: initialize, discovery, listings, log levels, subscriptions, skills.
 
 They need a key like every call, and show only what that key may see. Pure: no I/O.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final, Protocol, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
-from portbook.mcp.cache_lifetime import as_page
-from portbook.mcp.listings import (
+from portbook.mcp.listings_and_cache_lifetime import (
     Listing,
+    as_page,
+    cached_by_all,
     described_prompt,
     described_resource,
     described_tool,
+    has_tasks,
     is_template,
     missing_servers_meta,
     page_of,
 )
-from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
-from portbook.mcp.server_info import About, discover_result, initialize_result
-from portbook.mcp.skill_methods import directory_of, skill_of, skills_of
 from portbook.mcp.task_methods import OwnedTasks, TaskDesk, task_answers, task_request_answers
 from portbook.model import JSON, Caller, JSONObject
-from portbook.protocol.extensions import task_ids_of
-from portbook.protocol.negotiated_session import Session
-from portbook.protocol.revisions import Revision
+from portbook.protocol.extensions import SKILLS, TASKS, task_ids_of
+from portbook.protocol.negotiation import Session
+from portbook.protocol.revisions_and_methods import STATELESS_REVISIONS, Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.spec import SKILL_SCHEME
+from portbook.version import __version__
 
-__all__ = ["LISTEN", "Asked", "Handler", "Handlers", "TaskStore"]
+__all__ = [
+    "LISTEN",
+    "About",
+    "Asked",
+    "Handler",
+    "Handlers",
+    "TaskStore",
+    "capabilities_of",
+    "directory_of",
+    "discover_result",
+    "initialize_result",
+    "skill_of",
+    "skills_of",
+    "subscribe",
+    "unsubscribe",
+]
 
 # The one method that is answered with a stream.
 LISTEN: Final = "subscriptions/listen"
@@ -179,3 +195,158 @@ def _page(member: str, items: list[tuple[str, JSONObject]], asked: Asked) -> JSO
     if following is not None:
         result["nextCursor"] = following
     return as_page(result, asked.revision)
+
+
+# The answers to `initialize` and `server/discover`: name, instructions and capabilities.
+
+_META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
+
+# A model reads all of it with every conversation: as much of one server as explains it, and of all.
+_MAX_OF_ONE: Final = 8000
+_MAX_ALL: Final = 64_000
+
+
+class About(NamedTuple):
+    """How the server introduces itself."""
+
+    name: str = "portbook"
+    title: str | None = None
+    version: str = __version__
+    instructions: str | None = None
+    of_servers: Callable[[], Mapping[str, str]] = dict
+    """Returns the approved instructions of the MCP servers behind us, by alias."""
+    missing_servers: Callable[[], Collection[str]] = tuple
+    """Returns the aliases of those that could not be asked what they offer."""
+
+    def as_server(self, revision: Revision) -> JSONObject:
+        """Return `serverInfo` as a revision has it."""
+        server: JSONObject = {"name": self.name, "version": self.version}
+        return {**server, "title": self.title} if self.title and revision.has_titles else server
+
+    def as_instructions(self, seen: Callable[[], Collection[str]] = tuple) -> JSONObject:
+        """Return the instructions, ours and those of servers that the caller has `seen`, as a member."""
+        told = [] if self.instructions is None else [self.instructions]
+        of_servers = self.of_servers()
+        if of_servers:
+            aliases = seen()
+            told += [_under(alias, words) for alias, words in of_servers.items() if alias in aliases]
+        return {"instructions": "\n\n".join(told)[:_MAX_ALL]} if told else {}
+
+
+def _under(alias: str, words: str) -> str:
+    cut = words if len(words) <= _MAX_OF_ONE else words[:_MAX_OF_ONE] + "…"
+    return f"Tools of {alias}:\n{cut}"
+
+
+def initialize_result(
+    about: About, catalog: Catalog, revision: Revision, seen: Callable[[], Collection[str]]
+) -> JSONObject:
+    """Return the answer to `initialize`; the caller has `seen` these MCP servers behind us."""
+    return {
+        "protocolVersion": revision.name,
+        "capabilities": capabilities_of(catalog, revision),
+        "serverInfo": about.as_server(revision),
+        **about.as_instructions(seen),
+    }
+
+
+def discover_result(
+    about: About, catalog: Catalog, revision: Revision, seen: Callable[[], Collection[str]]
+) -> JSONObject:
+    """Return the answer to `server/discover`; the caller has `seen` these MCP servers behind us."""
+    result: JSONObject = {
+        "supportedVersions": list(STATELESS_REVISIONS),
+        "capabilities": capabilities_of(catalog, revision),
+        **about.as_instructions(seen),
+        "_meta": {_META_SERVER: about.as_server(revision)},
+    }
+    return cached_by_all(result)
+
+
+def capabilities_of(catalog: Catalog, revision: Revision) -> JSONObject:
+    """Return the capabilities that the server declares in a revision, by what is served."""
+    capabilities: JSONObject = {"tools": {"listChanged": True}, "logging": {}}
+    if catalog.has("prompt"):
+        capabilities["prompts"] = {"listChanged": True}
+    if catalog.has("resource"):
+        capabilities["resources"] = {"listChanged": True, "subscribe": True}
+    if catalog.has("completion") and revision.has_completions:
+        capabilities["completions"] = {}
+    if revision.has_task_requests and any(has_tasks(tool) for tool in catalog.of("tool")):
+        capabilities["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+    if not revision.has_handshake:
+        extensions: JSONObject = {TASKS: {}}
+        if catalog.has_skills:
+            extensions[SKILLS] = {"directoryRead": True}
+        capabilities["extensions"] = extensions
+    return capabilities
+
+
+# The skills extension: lists Agent Skills, and their folders.
+
+_FOLDER: Final = "inode/directory"
+
+
+def skills_of(tools: list[Tool]) -> list[tuple[str, JSONObject]]:
+    """Return the entries of skills, by the URI of each `SKILL.md`."""
+    return [(tool.spec.name, cast("JSONObject", tool.spec.skill)) for tool in tools]
+
+
+def skill_of(tools: list[Tool], params: JSONObject) -> JSONObject:
+    """Return the entry of the skill that `params` name.
+
+    Raises `Refused` where there is none.
+    """
+    found = dict(skills_of(tools)).get(cast("str", params["uri"]))
+    if found is None:
+        raise _refused("no skill has this URI; list the skills")
+    return {"skill": found}
+
+
+def directory_of(tools: list[Tool], params: JSONObject, revision: Revision) -> list[tuple[str, JSONObject]]:
+    """Return the direct children of a skill's folder: files and folders.
+
+    Raises `Refused` where there is no such folder.
+    """
+    inside = cast("str", params["uri"]).rstrip("/") + "/"
+    children: dict[str, JSONObject] = {}
+    if inside.startswith(SKILL_SCHEME):
+        for tool in tools:
+            uri = tool.spec.name
+            if not uri.startswith(inside):
+                continue
+            name, slash, _ = uri[len(inside) :].partition("/")
+            child = inside + name
+            folder: JSONObject = {"uri": child, "name": name, "mimeType": _FOLDER}
+            children[child] = folder if slash else described_resource(tool, revision)
+    if not children:
+        raise _refused("no folder of a skill has this URI; list the skills")
+    return sorted(children.items())
+
+
+def _refused(message: str) -> Refused:
+    return Refused(Reason.BAD_PARAMS, (Finding("/params/uri", message, "uri", ""),))
+
+
+# `resources/subscribe`: the resources that a session watches, within limits.
+
+# The most subscriptions of one connection, and their total length; otherwise a client could fill the memory.
+_MAX_WATCHED: Final = 1024
+_MAX_WATCHED_CHARACTERS: Final = 65_536
+
+
+def subscribe(session: Session, uri: str) -> bool:
+    """Subscribe to a resource; return False where the limit is reached."""
+    watched = session.watched
+    # One that is watched is noted again: a different process may have been asked to unsubscribe from it.
+    if uri not in watched and (
+        len(watched) >= _MAX_WATCHED or sum(map(len, watched)) > _MAX_WATCHED_CHARACTERS
+    ):
+        return False
+    session.watch(uri, is_watched=True)
+    return True
+
+
+def unsubscribe(session: Session, uri: str) -> None:
+    """Unsubscribe from a resource."""
+    session.watch(uri, is_watched=False)

@@ -9,7 +9,7 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
 from portbook.model import JSON, Draft, JSONObject
 from portbook.protocol.message_validation import RESULT, SchemaValidator
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.schema.engine import SchemaViolation
 
 __all__ = ["META_SUBSCRIPTION", "Mode", "Notifications", "first_of"]

@@ -17,9 +17,8 @@ from portbook.mcp.rounds_and_request_state import Carried
 from portbook.mcp.task_board import Task
 from portbook.model import JSON, Draft, InputNeeded, JSONObject
 from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
-from portbook.protocol.mcp_methods import method_of
-from portbook.protocol.negotiated_session import LEVELS, Session
-from portbook.protocol.revisions import Revision
+from portbook.protocol.negotiation import LEVELS, Session
+from portbook.protocol.revisions_and_methods import Revision, method_of
 from portbook.schema.engine import SchemaViolation
 from portbook.tools.client_capabilities import missing_for
 

@@ -13,13 +13,22 @@ import time
 from collections import deque
 from collections.abc import Callable
 from math import inf
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVarTuple
 
-from portbook.mcp.from_any_thread import is_on, run_on
 from portbook.model import Draft
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["MAX_BYTES", "MAX_REPORTS", "PATIENCE_S", "Emit", "Outlet", "ReportQueue", "Waiting"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_REPORTS",
+    "PATIENCE_S",
+    "Emit",
+    "Outlet",
+    "ReportQueue",
+    "Waiting",
+    "is_on",
+    "run_on",
+]
 
 # What waits for one call.
 MAX_REPORTS: Final = 256
@@ -310,3 +319,33 @@ class Outlet:
 
 def _ready(message: bytes) -> Draft[bytes | None]:
     return Draft(len(message), lambda: message)
+
+
+# Calls from any thread: at once on the event loop's own thread, soon on the loop from a different one.
+#
+# Tools run in threads, and report progress, log and ask their clients from there. What they touch belongs
+# to the loop.
+
+Arguments = TypeVarTuple("Arguments")
+
+
+def run_on(
+    loop: asyncio.AbstractEventLoop, act: Callable[[*Arguments], object], *arguments: *Arguments
+) -> None:
+    """Call `act` on `loop`: now if the loop runs this very code, else soon, in the order of the calls."""
+    if is_on(loop):
+        act(*arguments)
+    else:
+        loop.call_soon_threadsafe(act, *arguments)
+
+
+def is_on(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether `loop` runs this very code."""
+    return _running_loop() is loop
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:  # a thread without a loop, as most threads are
+        return None

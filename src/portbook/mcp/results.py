@@ -12,15 +12,14 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from portbook.canonical import as_written
 from portbook.errors import Failed, Reason
-from portbook.mcp.cache_lifetime import as_page, kept_for
-from portbook.mcp.error_results import META_ENVELOPE, META_LINKS, META_REDACTED
-from portbook.mcp.listings import is_object_schema
+from portbook.mcp.error_results_and_http_status import META_ENVELOPE, META_LINKS, META_REDACTED
+from portbook.mcp.listings_and_cache_lifetime import as_page, is_object_schema, kept_for
 from portbook.mcp.method_handlers import LISTEN
 from portbook.mcp.notifications_to_client import Mode, first_of
 from portbook.model import JSON, JSONObject, Sealed
 from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.message_validation import INPUT_REQUIRED, RESULT, SchemaValidator
-from portbook.protocol.revisions import Revision
+from portbook.protocol.revisions_and_methods import Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 

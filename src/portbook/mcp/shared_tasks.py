@@ -15,12 +15,12 @@ from weakref import WeakValueDictionary
 from portbook.canonical import json_bytes
 from portbook.clock import Clock
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.mcp.from_any_thread import run_on
-from portbook.mcp.node_and_its_mail import Node
+from portbook.mcp.node_mail_and_relay import Node
+from portbook.mcp.report_queue import run_on
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON, JSONObject
+from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.mailbox import DraftMail, Mail
-from portbook.stores.store_errors import StoreError
 from portbook.stores.task_rows import MAX_OUTLINE, StoredTask, TaskRows
 from portbook.wire.jsonrpc import generic_error
 from portbook.wire.parsing import parse

@@ -8,8 +8,8 @@ from typing import cast
 
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.mcp.exchange import McpExchange
-from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.questions_to_client import LiveClient
+from portbook.mcp.report_queue import run_on
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON, Completed
 from portbook.pipeline import Pipeline

@@ -8,7 +8,7 @@ rebinding). So, before the body of a request is read:
 2. Its Origin, if a browser sent one, must be the Host itself or an allowed one.
 
 Names are compared exactly, after parsing: the case of letters and the spelling of an IP address do not
-count, and an ambiguous name matches nothing. `doors/http/host_and_origin_check.py` applies this to every
+count, and an ambiguous name matches nothing. `doors/http/router.py` applies this to every
 request.
 """
 

@@ -12,9 +12,8 @@ from typing import Final
 
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
 from portbook.net.dial import NotPermitted, Unreachable, Untrusted
-from portbook.net.http_client import HttpClient, HttpRequest
+from portbook.net.http_client import MAX_REDIRECTS, REDIRECTS, HttpClient, HttpRequest, target_of_redirect
 from portbook.net.http_connection import Broken, Response, TooLarge
-from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
 
 __all__ = ["CannotDownload", "download"]
 

@@ -12,16 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from portbook.assets.compat.equivalence import LABELS
 from portbook.assets.compat.pattern_comparison import TextLanguages
+from portbook.assets.compat.subschemas import LABELS
 from portbook.assets.compat.verdict import Comparison, Compatibility, compare
 from portbook.canonical import NotJSON, canonical_bytes, fingerprint
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
-from portbook.pins.declared_arguments import by_declared_arguments, declared_properties
 from portbook.pins.on_change import Grade
 from portbook.pins.pinned_definitions import is_same_part
-from portbook.pins.trusted_hints import harm_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.json_schema_drafts import DRAFT_07, dialect_of
 from portbook.schema.references import Document, Path, subschemas_of
@@ -29,12 +27,14 @@ from portbook.schema.references import Document, Path, subschemas_of
 __all__ = [
     "Effort",
     "SchemaChange",
-    "act_alike",
+    "by_declared_arguments",
     "change_of_input",
     "change_of_output",
     "comparable_schema",
-    "compiled",
+    "declared_properties",
     "grade_of_part",
+    "harm_of",
+    "with_trusted_hints",
 ]
 
 # Keywords of a schema that allow and forbid nothing, but act on calls.
@@ -270,3 +270,117 @@ def _as_schema(arguments: JSON) -> JSON:
             "additionalProperties": False,
         },
     )
+
+
+# An input schema as a model reads it: by the arguments that it declares.
+#
+# Most input schemas are open: they allow arguments that they do not declare. To JSON Schema, a new optional
+# argument then allows less than before; to a model, which sends what is declared, it allows more. So all
+# undeclared arguments of an object are reduced to one of a fixed name, and no others are allowed:
+#
+# {"properties": {"a": A}}  becomes  {"properties": {"a": A, "undeclared argument": true}, closed}
+#
+# Two schemas in this form compare as models and people understand them, and openness is still seen.
+
+_UNDECLARED: Final = "undeclared argument"
+
+_OBJECT_KEYWORDS: Final = frozenset(
+    {"properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties"}
+)
+# These apply several schemas to one object: closing each would refuse what they allow together.
+_TOGETHER: Final = frozenset(
+    {
+        "allOf", "not", "if", "then", "else", "dependentSchemas", "dependencies", "unevaluatedProperties",
+        "$dynamicRef", "propertyNames",
+    }
+)  # fmt: skip
+# These do the same only beside a keyword about objects.
+_BESIDE: Final = frozenset({"anyOf", "oneOf", "$ref"})
+
+# A reference to what closing replaces.
+_CLOSED_AWAY: Final = "/additionalProperties"
+
+_ONE: Final = frozenset({"items", "contains", "additionalProperties"})
+_MANY: Final = frozenset({"anyOf", "oneOf", "prefixItems"})
+_NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions"})
+
+
+class _NotReducible(Exception):
+    """A schema in which declared arguments cannot be told from its other rules."""
+
+
+def by_declared_arguments(schema: JSONObject) -> JSONObject | None:
+    """Return a valid `schema` in the reduced form, or None where it has none."""
+    try:
+        return cast("JSONObject", _reduced(schema))
+    except _NotReducible:
+        return None
+
+
+def _reduced(schema: JSON) -> JSON:
+    if not isinstance(schema, dict):
+        return schema
+    if _CLOSED_AWAY in str(schema.get("$ref", "")):
+        raise _NotReducible
+    is_object = schema.get("type") == "object" or not _OBJECT_KEYWORDS.isdisjoint(schema)
+    if not _TOGETHER.isdisjoint(schema) or (is_object and not _BESIDE.isdisjoint(schema)):
+        raise _NotReducible
+    below: JSONObject = {keyword: _below(keyword, value) for keyword, value in schema.items()}
+    return _closed(below) if is_object else below
+
+
+def _below(keyword: str, value: Any) -> Any:
+    if keyword in _ONE:
+        return _reduced(value)
+    if keyword in _MANY and isinstance(value, list):
+        return [_reduced(each) for each in cast("list[JSON]", value)]
+    if keyword in _NAMED and isinstance(value, dict):
+        return {name: _reduced(each) for name, each in cast("JSONObject", value).items()}
+    return value
+
+
+def _closed(schema: JSONObject) -> JSONObject:
+    rest = schema.get("additionalProperties", True)
+    declared = cast("JSONObject", schema.get("properties", {}))
+    required = cast("list[str]", schema.get("required", []))
+    properties: JSONObject = {**dict.fromkeys(required, rest), **declared}
+    if _UNDECLARED in properties:  # a server must not hide an argument behind the name for all others
+        raise _NotReducible
+    if rest is not False:
+        properties[_UNDECLARED] = rest
+    return {**schema, "properties": properties, "additionalProperties": False}
+
+
+def declared_properties(schema: JSONObject) -> frozenset[Path]:
+    """Return the paths of all properties that a valid schema declares, at any depth."""
+    return frozenset(path for path in Document(schema).nodes if path[-2:-1] == ("properties",))
+
+
+# Which hints of a server are believed: those that a person approved, and stricter ones.
+#
+# A server says of itself whether a tool only reads. Until a person has approved that, it may make an effect
+# stricter, never looser: a changed definition that is accepted keeps the worse effect of the two, and one
+# that was never approved counts as destructive.
+
+
+# The hints that an effect follows from, by the effect.
+_EFFECT_HINTS: Final = ("readOnlyHint", "destructiveHint")
+_NEVER_APPROVED: Final[JSONObject] = {}
+
+
+def harm_of(annotations: JSON) -> int:
+    """Return the effect that annotations declare, by MCP's own defaults: 0 reads, 1 writes, 2 destroys."""
+    hints = annotations if isinstance(annotations, dict) else {}
+    if hints.get("readOnlyHint") is True:
+        return 0
+    return 1 if hints.get("destructiveHint") is False else 2
+
+
+def with_trusted_hints(observed: JSONObject, approved: JSONObject | None) -> JSONObject:
+    """Return the observed parts of a tool, with no better effect than was approved; None for never."""
+    before, after = (approved or _NEVER_APPROVED).get("annotations"), observed.get("annotations")
+    if harm_of(before) <= harm_of(after):
+        return observed
+    hints = {name: value for name, value in _members(after).items() if name not in _EFFECT_HINTS}
+    kept = {name: value for name, value in _members(before).items() if name in _EFFECT_HINTS}
+    return {**observed, "annotations": {**hints, **kept}}

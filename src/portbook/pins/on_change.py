@@ -1,4 +1,4 @@
-"""What a change of each grade leads to, and what it does unless the settings say otherwise. Pure: no I/O."""
+"""What a change of each grade and a finding of the scan lead to, by `on_change` and without. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final, Literal, cast
 
 from portbook.apis.table_reader import Table
+from portbook.scan.scanned_text_and_finding import ScanFinding, Tier
 
 __all__ = [
     "PIN_KEYS",
@@ -16,6 +17,7 @@ __all__ = [
     "PinSettings",
     "Reaction",
     "TrustedBy",
+    "reaction_to_finding",
     "read_pin_settings",
     "strictest",
 ]
@@ -97,6 +99,13 @@ class OnChange:
 
     def _set(self, grade: Grade) -> Reaction | None:
         return getattr(self, grade.value)
+
+
+def reaction_to_finding(finding: ScanFinding, *, is_accepted: bool) -> Reaction:
+    """Return what a finding leads to; a soft one does not outweigh an operator who accepts such changes."""
+    if finding.tier is Tier.HARD:
+        return Reaction.BLOCK
+    return Reaction.ACCEPT if is_accepted else Reaction.ASK
 
 
 # `trust` and `on_change` of a server: who approves its definitions, and what a change leads to.

@@ -20,10 +20,10 @@ from typing import TypeAlias
 from portbook.model import JSON, JSONObject
 from portbook.pins.change_grades import Effort
 from portbook.pins.difference import Difference, difference_of
-from portbook.pins.on_change import Grade, OnChange, Reaction, strictest
+from portbook.pins.on_change import Grade, OnChange, Reaction, reaction_to_finding, strictest
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
 from portbook.scan.definition_scan import scan_definition
-from portbook.scan.finding import ScanFinding, Tier
+from portbook.scan.scanned_text_and_finding import ScanFinding, Tier
 from portbook.scan.shadowing import Neighbours
 
 __all__ = ["PinVerdict", "PinVerdicts", "Standing", "judge", "without_attacks"]
@@ -120,7 +120,7 @@ def _judged(
     else:
         standing, reaction = Standing.CHANGED, on_change.reaction_to(difference.grades)
         is_accepted = on_change.is_accepted(difference.grades)
-    raised = [_reaction_to(each, is_accepted=is_accepted) for each in findings]
+    raised = [reaction_to_finding(each, is_accepted=is_accepted) for each in findings]
     return PinVerdict(standing, strictest((reaction, *raised)), difference, findings)
 
 
@@ -132,10 +132,3 @@ def _findings(
     if definition is None:
         return ()
     return scan_definition(name, definition, near, is_tool=kind == "tool")
-
-
-def _reaction_to(finding: ScanFinding, *, is_accepted: bool) -> Reaction:
-    """Return what a finding leads to; a soft one does not outweigh an operator who accepts such changes."""
-    if finding.tier is Tier.HARD:
-        return Reaction.BLOCK
-    return Reaction.ACCEPT if is_accepted else Reaction.ASK

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from portbook.canonical import NotJSON, fingerprint
 from portbook.globs import problem_of
 from portbook.model import JSONObject
-from portbook.policy.decision_and_remedy import Policy
-from portbook.policy.declared_limits import LIMIT_NAMES, Limits
-from portbook.policy.rule import Action, Rule
+from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES, Action, Limits, Policy, Rule
 from portbook.policy.where_condition import KEYWORDS, Condition, UntoldTypes, spoken_types, unknown_keyword
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema
+from portbook.schema.engine import BadSchema, validator_for
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.http_methods import METHODS
 from portbook.tools.spec import Effect

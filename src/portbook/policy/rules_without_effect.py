@@ -13,9 +13,8 @@ from typing import Any, Final, cast
 from portbook.canonical import canonical_bytes
 from portbook.globs import covers, is_pattern, matches
 from portbook.model import JSON, JSONObject
-from portbook.policy.argument_defaults import Reach, declared_names, reach
-from portbook.policy.rule import Action, Rule
-from portbook.policy.where_condition import UntoldTypes, spoken_types
+from portbook.policy.decision_by_limits_and_rules import Action, Rule
+from portbook.policy.where_condition import Reach, UntoldTypes, declared_names, reach, spoken_types
 from portbook.schema.engine import BadSchema, compile_schema
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.named_tuple import NamedTuple

@@ -11,7 +11,7 @@ from typing import Final, cast
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.protocol.negotiation import META_REVISION
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.text.named_tuple import NamedTuple
 
 __all__ = [

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from portbook.errors import Finding
 from portbook.model import JSON
-from portbook.protocol.mcp_methods import MAY_ASK, Method, method_of
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import MAY_ASK, REVISIONS, Method, method_of
 from portbook.schema.engine import SchemaViolation, Validator
 from portbook.schema.official_schemas import NEWEST, SchemaStore
 

@@ -17,7 +17,7 @@ from math import log2
 from typing import Final, Literal, TypeAlias
 
 from portbook.redaction.prefilter import LARGE, LONG_RUN, Prefilter, fold
-from portbook.redaction.replacements import NOT_MARKED
+from portbook.redaction.replacements_and_pointers import NOT_MARKED
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
 

@@ -16,7 +16,7 @@ from typing import Final
 from portbook.canonical import json_bytes
 from portbook.redaction.detectors import Span
 from portbook.redaction.prefilter import LARGE, Prefilter, fold, literal
-from portbook.redaction.replacements import NOT_MARKED, is_mark
+from portbook.redaction.replacements_and_pointers import NOT_MARKED, is_mark
 from portbook.redaction.secret_names import SecretNames
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple

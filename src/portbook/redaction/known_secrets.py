@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 from portbook.canonical import json_bytes
 from portbook.redaction.detectors import Span
 from portbook.redaction.prefilter import Prefilter
-from portbook.redaction.replacements import MARK
+from portbook.redaction.replacements_and_pointers import MARK
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["ESCAPE_PATTERNS", "ESCAPE_TRIGGERS", "KnownValues", "has_views", "views"]

@@ -16,8 +16,7 @@ from functools import partial
 from itertools import groupby, islice
 from typing import Final
 
-from portbook.schema.cache import LateValidator
-from portbook.schema.engine import Validator, compile_official
+from portbook.schema.engine import LateValidator, Validator, compile_official
 
 __all__ = [
     "DROPPED",

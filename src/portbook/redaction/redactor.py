@@ -17,10 +17,19 @@ from portbook.model import JSON
 from portbook.redaction import detectors, key_value_text
 from portbook.redaction.detectors import Cards, has_marked_token, is_card_number, spans_of_shapes
 from portbook.redaction.known_secrets import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, KnownValues, has_views, views
-from portbook.redaction.place_of_secret import place_of
-from portbook.redaction.pointers import Places, below, places_of, problem_of, trigger_of
 from portbook.redaction.prefilter import Prefilter, UnfoldedPrefilter
-from portbook.redaction.replacements import MARK, blank_of, hash_mark, is_mark
+from portbook.redaction.replacements_and_pointers import (
+    MARK,
+    Places,
+    below,
+    blank_of,
+    hash_mark,
+    is_mark,
+    place_of,
+    places_of,
+    problem_of,
+    trigger_of,
+)
 from portbook.redaction.secret_names import SecretNames
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.violation_wording import shorten

@@ -2,8 +2,8 @@
 
 Landlock for files and ports, a filter of system calls for the ways around it, limits, and no powers of root
 beyond those over files. It runs alone, as `python confine.py RULES COMMAND…`, and imports nothing of
-Portbook: RULES is JSON, as `confined_command.py` writes it. Whatever the server starts is confined as well;
-nothing undoes it.
+Portbook: RULES is JSON, as `allowed_files_and_system_calls.py` writes it. Whatever the server starts is
+confined as well; nothing undoes it.
 """
 
 from __future__ import annotations

@@ -13,15 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from portbook.model import JSON
-from portbook.scan.directive_weights import find_directives
+from portbook.scan.directive_check import find_directives, find_drift
 from portbook.scan.embedded_secrets import find_secrets
 from portbook.scan.encoded_text import find_encoded
-from portbook.scan.finding import ScanFinding
 from portbook.scan.hidden_characters import find_hidden
 from portbook.scan.promised_effect import find_effect
-from portbook.scan.scanned_texts import texts_of
+from portbook.scan.scanned_text_and_finding import ScanFinding, texts_of
 from portbook.scan.shadowing import Neighbours, find_look_alike, find_reach
-from portbook.scan.topic_drift import find_drift
 
 __all__ = ["scan_definition"]
 

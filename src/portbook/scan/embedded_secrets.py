@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from portbook.redaction.detectors import spans_of_marked_tokens, spans_of_shapes
-from portbook.scan.finding import ScanCheck, ScanFinding, Tier
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.scanned_text_and_finding import DefinedText, ScanCheck, ScanFinding, Tier
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["GIVEN_SECRET", "find_secrets"]

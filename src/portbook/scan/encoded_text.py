@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
-from portbook.scan.directive_weights import weigh, weigh_directives
-from portbook.scan.finding import ScanCheck, ScanFinding, Tier
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.directive_check import weigh, weigh_directives
+from portbook.scan.scanned_text_and_finding import DefinedText, ScanCheck, ScanFinding, Tier
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["find_encoded", "respelled"]

@@ -11,9 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from portbook.scan.finding import ScanCheck, ScanFinding, Tier
-from portbook.scan.plain_text import is_mixed
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.scanned_text_and_finding import DefinedText, ScanCheck, ScanFinding, Tier, is_mixed
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["find_hidden"]

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from portbook.model import JSON, JSONObject
-from portbook.scan.finding import ScanCheck, ScanFinding, Tier
-from portbook.scan.plain_text import plain, sentences
+from portbook.scan.scanned_text_and_finding import ScanCheck, ScanFinding, Tier, plain, sentences
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["find_effect"]

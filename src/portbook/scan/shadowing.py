@@ -7,10 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from portbook.scan.directive_weights import weigh_directives
-from portbook.scan.finding import ScanCheck, ScanFinding, Tier
-from portbook.scan.plain_text import plain, sentences
-from portbook.scan.scanned_texts import DefinedText
+from portbook.scan.directive_check import weigh_directives
+from portbook.scan.scanned_text_and_finding import DefinedText, ScanCheck, ScanFinding, Tier, plain, sentences
 from portbook.text.late_pattern import late_pattern
 
 __all__ = ["Neighbours", "find_look_alike", "find_reach"]

@@ -1,8 +1,11 @@
 """Compiled validators on `jsonschema-rs`; the only module that uses that library.
 
-Draft 2020-12, and draft-07 for the MCP revisions that are written in it. Nothing is ever fetched. Formats are
-asserted in both. Regular expressions run in linear time: a pattern with lookaround or back-references does
-not compile. Findings are ordered by pointer, then message. Pure: no I/O.
+Draft 2020-12, and draft-07 for the MCP revisions that are written in it. Nothing is ever fetched. Formats
+are asserted in both. Regular expressions run in linear time: a pattern with lookaround or back-references
+does not compile. Findings are ordered by pointer, then message. Pure: no I/O.
+
+`validator_for` keeps them, one per schema fingerprint in the whole process: the same schema from two files
+is one validator, compiled once and shared by all doors.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from urllib.parse import urldefrag
 
 import jsonschema_rs
 
-from portbook.canonical import NotJSON, json_bytes
+from portbook.canonical import NotJSON, fingerprint, json_bytes
 from portbook.errors import Finding
 from portbook.schema.json_schema_drafts import DIALECT, DRAFT_07, check_dialect
 from portbook.schema.violation_wording import escape_pointer, tell, whole_pointer
@@ -23,11 +26,14 @@ from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "BadSchema",
+    "LateValidator",
+    "NotCompiled",
     "SchemaViolation",
     "Validator",
     "compile_official",
     "compile_schema",
     "is_usable_pattern",
+    "validator_for",
 ]
 
 # The keywords of which the meta-schema of 2020-12 asserts a format, also those that it keeps of older drafts;
@@ -286,3 +292,71 @@ def _uncompilable(error: jsonschema_rs.ValidationError) -> Finding:
         message = "not a pattern that can be matched in linear time; remove lookaround and back-references"
         return Finding(pointer, message, "pattern", "")
     return Finding(pointer, "cannot be compiled", error.kind.name, "")
+
+
+# The cache of compiled validators.
+
+# `LateValidator`: a validator that is compiled when it is first used.
+#
+# For schemas that are known to compile: those that Portbook ships (a test compiles them all), and those of an
+# imported document, whose parts were checked. A schema of the operator is compiled at once, so that a mistake
+# in it stops the start.
+
+
+class NotCompiled(RuntimeError):
+    """A schema that was known to compile does not.
+
+    Not a `ValueError`, which would mean that the value is wrong, and not the schema.
+    """
+
+
+class _Compiled(Validator):
+    """What a late validator becomes with its first use: one whose fields are read without a detour."""
+
+    __slots__ = ("_compile",)
+
+
+class LateValidator(Validator):
+    """A validator that takes the place of the one that `compile` returns."""
+
+    __slots__ = ("_compile",)
+
+    def __init__(self, compile: Callable[[], Validator]) -> None:  # noqa: A002 - what it does
+        self._compile = compile
+
+    def __getattr__(self, name: str) -> Any:
+        """Fill the fields of a validator when the first of them is read; two threads may both do it.
+
+        Raises `NotCompiled` where the schema does not compile after all.
+        """
+        if name not in Validator.__slots__:
+            raise AttributeError(name)
+        try:
+            made = self._compile()
+        except ValueError as error:
+            raise NotCompiled(str(error)) from error
+        for field in Validator.__slots__:
+            setattr(self, field, getattr(made, field))
+        self.__class__ = _Compiled  # type: ignore[assignment]  # of the same layout
+        return getattr(made, name)
+
+
+# Grows with the served schemas, which are known at start; callers cannot add to it.
+_compiled: dict[str, Validator] = {}
+
+
+def validator_for(schema: Any, *, is_known: bool = False) -> Validator:
+    """Return the validator of `schema`, compiled on first use; `is_known` if it is known to compile.
+
+    Raises `BadSchema` where it cannot be compiled.
+    """
+    try:
+        key = fingerprint(schema)
+    except NotJSON as error:
+        raise BadSchema((Finding("", str(error), "json", ""),)) from None
+    validator = _compiled.get(key)
+    if validator is None:
+        # Two threads may compile the same schema at once; with setdefault both use the first one.
+        make = compile_official if is_known else compile_schema
+        validator = _compiled.setdefault(key, make(schema, key))
+    return validator

@@ -2,29 +2,36 @@
 
 The dialect's own meta-schema is the one exception. Iterative throughout, so that no schema can exhaust the
 stack. Pure: no I/O.
+
+- `bundle`: several documents as one, so that references between files resolve. The engine compiles one
+  document whose references stay inside it. A document that a schema refers to by name is put under its
+  `$defs` as a resource of that name, and so are the documents it refers to.
+- `inlined_references`: a schema for a form, with every `$ref` replaced by what it names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 from urllib.parse import unquote, urldefrag, urljoin
 
 from portbook.errors import Finding
 from portbook.escaping import escaped
-from portbook.schema.json_schema_drafts import DIALECT, DRAFT_07, META_SCHEMAS, Path, check_dialect
+from portbook.model import JSON, JSONObject
+from portbook.schema.json_schema_drafts import (
+    DIALECT,
+    DRAFT_07,
+    META_SCHEMAS,
+    Path,
+    check_dialect,
+    dialect_of,
+)
 from portbook.schema.violation_wording import escape_pointer
 from portbook.text.late_pattern import late_pattern
 
-__all__ = [
-    "REPEATS",
-    "Document",
-    "Path",
-    "SchemaNode",
-    "subschemas_of",
-]
+__all__ = ["REPEATS", "Document", "Path", "bundle", "inlined_references", "subschemas_of"]
 
 # The factor by which `unevaluated…` multiplies the evaluations of the subschemas beside it: the library
 # evaluates them again to find what they covered. Measured.
@@ -245,3 +252,86 @@ def _dangling(path: Path, reference: str, address: str, *, is_here: bool) -> Fin
             "check its spelling"
         )
     return Finding(escape_pointer(path), message, keyword, "")
+
+
+# References between documents.
+
+
+def bundle(schema: Any, find: Callable[[str], Any]) -> Any:
+    """Return `schema` with every document that it refers to inside it; `find` returns one by name, or None.
+
+    A reference that is not found stays unchanged: the engine reports it.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    found: dict[str, Any] = {}
+    waiting: list[Any] = [schema]
+    while waiting:
+        for name in _names(waiting.pop()):
+            other = find(name) if name not in found else None
+            if isinstance(other, dict):
+                found[name] = {**cast("dict[str, Any]", other), "$id": name}
+                waiting.append(other)
+    document = cast("dict[str, Any]", schema)
+    return {**document, "$defs": {**document.get("$defs", {}), **found}} if found else document
+
+
+def _names(schema: Any) -> list[str]:
+    """Return the names of the documents that `schema` refers to, without its own."""
+    nodes = Document(schema).nodes.values()
+    own = cast("dict[str, Any]", schema).get("$id")
+    names = (urldefrag(reference).url for node in nodes for _, reference in node.refs)
+    return [name for name in dict.fromkeys(names) if name and name != own]
+
+
+# References in the schema of a form. What stands beside a reference wins over what it names. That is right
+# for titles, descriptions and defaults, and near enough for the rest: values are checked by the schema
+# itself, never by this one.
+
+# Beyond them, references stay as they are: nobody fills in such a form, and few references can name much.
+_MOST_SCHEMAS: Final = 5000
+_DEEPEST: Final = 60
+
+# Their values are data, in which a `$ref` is no reference.
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+_NAMED: Final = frozenset({"$defs", "definitions"})
+
+
+def inlined_references(schema: JSONObject) -> JSONObject:
+    """Return a valid schema without its references, but for those that lead back to themselves."""
+    document = Document(schema, dialect_of(schema))
+    document.resolve()
+    return cast("JSONObject", _Inliner(document).at((), schema, frozenset({()}), 0))
+
+
+class _Inliner:
+    def __init__(self, document: Document) -> None:
+        self._nodes = document.nodes
+        self._left = _MOST_SCHEMAS
+
+    def at(self, path: Path, value: Any, above: frozenset[Path], depth: int) -> Any:
+        """Return what stands at a path; `above` are the targets that lead here."""
+        if depth > _DEEPEST:
+            return value
+        if isinstance(value, list):
+            items = cast("list[JSON]", value)
+            return [self.at((*path, at), item, above, depth + 1) for at, item in enumerate(items)]
+        if not isinstance(value, dict):
+            return value
+        self._left -= 1
+        is_schema = path in self._nodes  # otherwise its members are arguments, of whatever name
+        members: dict[str, Any] = {
+            name: each if is_schema and name in _DATA else self.at((*path, name), each, above, depth + 1)
+            for name, each in cast("JSONObject", value).items()
+            if not (is_schema and name in _NAMED)
+        }
+        target = self._target(path, members)
+        if target is None or target in above or self._left <= 0:
+            return members
+        named = self.at(target, self._nodes[target].schema, above | {target}, depth + 1)
+        del members["$ref"]
+        return {**cast("JSONObject", named), **members} if isinstance(named, dict) else named
+
+    def _target(self, path: Path, members: dict[str, Any]) -> Path | None:
+        node = self._nodes.get(path)
+        return node.targets[0] if node is not None and node.targets and "$ref" in members else None

@@ -1,19 +1,20 @@
-"""Settings as values: read from flags, variables and the file, checked, and merged."""
+"""Settings as values: read from flags, variables and the file, checked, converted, and merged."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from portbook.access.callers import AllowedKey
-from portbook.policy.declared_limits import LIMIT_NAMES, Limits
+from portbook.globs import problem_of
+from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES, Limits
 from portbook.settings.all_problems_at_once import BadSettings, ProblemList
 from portbook.settings.declared_settings import SETTINGS, CertificateFiles, Setting
-from portbook.settings.setting_value import value_from_text, value_of
+from portbook.stores.caller_keys import ANONYMOUS, OPERATOR, AllowedKey
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
@@ -22,7 +23,7 @@ from portbook.tools.tool_names import ToolNames
 if TYPE_CHECKING:
     from portbook.settings.toml_file import TomlFile
 
-__all__ = ["CONFIG_NAME", "Settings", "by_key", "load_settings", "with_policy"]
+__all__ = ["CONFIG_NAME", "Settings", "by_key", "load_settings", "value_from_text", "value_of", "with_policy"]
 
 CONFIG_NAME: Final = "portbook.toml"
 
@@ -317,3 +318,155 @@ def _unknown(origin: str, key: str) -> BadSettings:
         name, everywhere, "docs/reference/settings.md lists the settings"
     )
     return BadSettings(f"{origin}: unknown setting {key[:80]!r}; {hint}")
+
+
+# Checks and converts the value of one setting.
+
+
+# Returns where a value is given, or a part of it by its path in the value. Called for messages alone: to
+# find a place takes time.
+Place: TypeAlias = Callable[..., str]
+
+_ITEMS: dict[str, type] = {"texts": str, "tables": dict}
+
+
+def value_from_text(setting: Setting, text: str, origin: str) -> Any:
+    """Return the value of a setting that a variable gives as text.
+
+    Raises `BadSettings` where it cannot be one.
+    """
+    is_number = setting.kind in ("whole", "count") and re.fullmatch(r"\d{1,10}", text, re.ASCII)
+    return value_of(setting, int(text) if is_number else text, lambda *_: origin)
+
+
+def value_of(setting: Setting, value: Any, place: Place) -> Any:
+    """Return `value` as the setting's type; `place` returns where it, or a part of it, is given.
+
+    Raises `BadSettings` where it is not of that type.
+    """
+    if setting.kind == "keys":
+        return read_allowed_keys(value, place)
+    if not _is_right(setting, value):
+        number = _first_wrong_item(setting, value)
+        where = place() if number is None else place(number)
+        raise BadSettings(f"{where}: {setting.key} must be {_wanted(setting, value)}")
+    if setting.kind in _ITEMS:
+        return tuple(cast("list[Any]", value))
+    if setting.kind == "certificate":
+        files = cast("dict[str, str]", value)
+        return CertificateFiles(Path(files["cert"]), Path(files["key"]))
+    return Path(cast("str", value)) if setting.kind == "path" else value
+
+
+def _is_right(setting: Setting, value: Any) -> bool:
+    match setting.kind:
+        case "whole":
+            return type(value) is int and setting.minimum <= value <= setting.maximum
+        case "count":
+            is_number = type(value) is int and setting.minimum <= value <= setting.maximum
+            return is_number or value == "auto"
+        case "switch":
+            return isinstance(value, bool)
+        case "texts" | "tables":
+            return isinstance(value, list | tuple) and _first_wrong_item(setting, value) is None
+        case "choice":
+            return isinstance(value, str) and value in setting.choices
+        case "path":
+            return isinstance(value, str | Path) and bool(str(value))
+        case "table":
+            return isinstance(value, dict)
+        case "certificate":
+            return _is_certificate(value)
+        case _:
+            return isinstance(value, str) and bool(value)
+
+
+def _is_certificate(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    files = cast("dict[str, Any]", value)
+    return set(files) == {"cert", "key"} and all(isinstance(file, str) and file for file in files.values())
+
+
+def _first_wrong_item(setting: Setting, value: Any) -> int | None:
+    if setting.kind not in _ITEMS or not isinstance(value, list | tuple):
+        return None
+    items = enumerate(cast("list[Any]", value))
+    return next(
+        (number for number, item in items if not isinstance(item, _ITEMS[setting.kind]) or item == ""), None
+    )
+
+
+def _wanted(setting: Setting, value: Any) -> str:
+    """Return what a value must be, in words."""
+    match setting.kind:
+        case "whole":
+            return f"a whole number from {setting.minimum} to {setting.maximum}"
+        case "count":
+            return f"auto, or a whole number from {setting.minimum} to {setting.maximum}"
+        case "switch":
+            return "true or false, without quotes"
+        case "texts":
+            listed = cast("list[Any]", value) if isinstance(value, list | tuple) else []
+            return 'a list of strings, such as ["a", "b"]' + (", none of them empty" if "" in listed else "")
+        case "tables":
+            return f"a list of tables; start each with [[{setting.key}]]"
+        case "table":
+            return f"a table; start it with [{setting.key}.NAME]"
+        case "certificate":
+            return "a table of two files: { cert = FILE, key = FILE }"
+        case "choice":
+            hint = did_you_mean(value, setting.choices) if isinstance(value, str) else ""
+            return f"one of {', '.join(setting.choices)}" + (f"; {hint}" if hint else "")
+        case _:
+            return "a string that is not empty"
+
+
+# Reads `[[keys.allow]]`: the keys of callers that the settings file has.
+
+_SHA256: Final = late_pattern(r"[0-9a-fA-F]{64}", re.ASCII)
+_MEMBERS: Final = ("name", "sha256", "tools")
+
+
+def read_allowed_keys(value: Any, place_of: Callable[..., str]) -> tuple[AllowedKey, ...]:
+    """Return the keys; `place_of` returns where a key is given, by its number and one of its members.
+
+    Raises `BadSettings` for all that cannot be used.
+    """
+    items = cast("list[Any]", value if isinstance(value, list) else [value])
+    read: list[AllowedKey] = []
+    problems: list[str] = []
+    for number, item in enumerate(items):
+        try:
+            read.append(_read(item, partial(place_of, number)))
+        except BadSettings as error:
+            problems.extend(error.problems)
+    if problems:
+        raise BadSettings(*problems)
+    return tuple(read)
+
+
+def _read(item: Any, place_of: Callable[..., str]) -> AllowedKey:
+    table = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+    for member in table:
+        if member not in _MEMBERS:
+            hint = did_you_mean(member, _MEMBERS, f"use {', '.join(_MEMBERS)}")
+            raise BadSettings(f"{place_of(member)}: {member[:80]!r} is not part of [[keys.allow]]; {hint}")
+    name, digest, tools = table.get("name"), table.get("sha256"), table.get("tools", ["*"])
+    if not isinstance(name, str) or not isinstance(digest, str):
+        raise BadSettings(f"{place_of()}: each [[keys.allow]] needs name and sha256, and may have tools")
+    named = f"keys.allow {name!r}"
+    if name in (ANONYMOUS.name, OPERATOR.name):
+        raise BadSettings(f"{place_of('name')}: {named}: this name is reserved; choose a different one")
+    if not _SHA256.fullmatch(digest):
+        raise BadSettings(
+            f"{place_of('sha256')}: {named}: sha256 must be 64 hexadecimal digits (sha256 of the key)"
+        )
+    patterns = cast("list[Any]", tools) if isinstance(tools, list | tuple) else None
+    if patterns is None or not all(isinstance(pattern, str) for pattern in patterns):
+        raise BadSettings(f"{place_of('tools')}: {named}: tools must be a list of patterns")
+    for number, pattern in enumerate(patterns):
+        if problem := problem_of(pattern):
+            place = place_of("tools", number)
+            raise BadSettings(f"{place}: {named}: bad pattern {pattern[:80]!r}: {problem}")
+    return AllowedKey(name, digest, tuple(patterns))

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from portbook.access.approval_state_and_binding import State, Ticket
 from portbook.canonical import json_bytes
-from portbook.stores.connection_and_clock import Connection
-from portbook.stores.pruned_rows import prune_rows
+from portbook.stores.connection_clock_and_errors import Connection, prune_rows
 
 __all__ = [
     "count_pending",

@@ -30,8 +30,12 @@ from portbook.access.approval_state_and_binding import (
 from portbook.clock import Clock, later, until
 from portbook.errors import Reason, Refused
 from portbook.stores import approval_sql as rows
-from portbook.stores.connection_and_clock import Connection, database_timestamp
-from portbook.stores.store_errors import StoreError, UnknownOutcome
+from portbook.stores.connection_clock_and_errors import (
+    Connection,
+    StoreError,
+    UnknownOutcome,
+    database_timestamp,
+)
 from portbook.stores.wait_for_change import POLL_S, StoreWatch
 
 if TYPE_CHECKING:

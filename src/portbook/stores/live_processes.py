@@ -14,9 +14,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection, StoreError
 from portbook.stores.sqlite_connection import make_private
-from portbook.stores.store_errors import StoreError
 
 __all__ = ["Owner", "folder_of"]
 

@@ -21,7 +21,7 @@ from typing import Final
 from portbook.errors import Refused
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
-from portbook.stores.store_errors import BadLock
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.wire.parsing import parse
 from portbook.wire.source_positions import locate
 

@@ -18,8 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from portbook.stores.connection_and_clock import FileConnection
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import FileConnection, StoreError
 
 __all__ = ["HMAC_KEY_BYTES", "STEPS", "TABLES_VERSION", "is_usable", "migrate", "newer", "version_of_tables"]
 

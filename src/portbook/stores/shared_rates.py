@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from portbook.access.rate_limit import SecondsToWait
-from portbook.stores.connection_and_clock import Connection, database_time
+from portbook.stores.connection_clock_and_errors import Connection, database_time
 from portbook.stores.store_port import StorePort
 from portbook.text.named_tuple import NamedTuple
 

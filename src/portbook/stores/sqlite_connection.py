@@ -12,9 +12,8 @@ from typing import Final, cast
 
 import apsw
 
-from portbook.stores.connection_and_clock import MEMORY, FileConnection
+from portbook.stores.connection_clock_and_errors import MEMORY, FileConnection, StoreError
 from portbook.stores.migrations import TABLES_VERSION, migrate, version_of_tables
-from portbook.stores.store_errors import StoreError
 
 __all__ = ["connect", "make_private", "refuse_exposed", "version_at"]
 

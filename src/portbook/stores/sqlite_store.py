@@ -15,8 +15,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from portbook.stores.connection_and_clock import MEMORY, Connection, FileConnection
-from portbook.stores.store_errors import StoreError, as_store_error
+from portbook.stores.connection_clock_and_errors import (
+    MEMORY,
+    Connection,
+    FileConnection,
+    StoreError,
+    as_store_error,
+)
 
 if TYPE_CHECKING:
     from portbook.stores.live_processes import Owner

@@ -13,8 +13,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from portbook.stores.connection_and_clock import Connection, FileConnection
-from portbook.stores.store_errors import StoreError, UnknownOutcome, as_store_error, problem_of
+from portbook.stores.connection_clock_and_errors import (
+    Connection,
+    FileConnection,
+    StoreError,
+    UnknownOutcome,
+    as_store_error,
+    problem_of,
+)
 
 __all__ = ["JobEnding", "StoreWriter", "WriteJob", "WriteQueue"]
 

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from portbook.clock import Clock, until
 from portbook.stores.approval_sql import expire_open
-from portbook.stores.connection_and_clock import Connection, database_time, database_timestamp
+from portbook.stores.connection_clock_and_errors import (
+    Connection,
+    StoreError,
+    database_time,
+    database_timestamp,
+)
 from portbook.stores.migrations import TABLES_VERSION
-from portbook.stores.store_errors import StoreError
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:

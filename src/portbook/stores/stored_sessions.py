@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from portbook.canonical import json_bytes
 from portbook.clock import Clock, later
 from portbook.model import JSONObject
-from portbook.stores.connection_and_clock import Connection
-from portbook.stores.pruned_rows import prune_rows
+from portbook.stores.connection_clock_and_errors import Connection, prune_rows
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:

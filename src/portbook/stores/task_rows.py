@@ -11,9 +11,8 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
 from portbook.clock import Clock, later
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection, prune_all
 from portbook.stores.mailbox import DraftMail, put_mail
-from portbook.stores.pruned_rows import prune_all
 from portbook.text.named_tuple import NamedTuple
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from portbook.canonical import json_bytes
 from portbook.clock import Clock, later
 from portbook.model import JSONObject
-from portbook.stores.connection_and_clock import Connection
+from portbook.stores.connection_clock_and_errors import Connection
 
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from portbook.audit.memory_sink import MemorySink
 from portbook.errors import REASONS, Reason
 from portbook.testing.inquiries_and_answers import Inquiry
-from portbook.testing.memory_log import Noted
 
-__all__ = ["CallResult", "LogMessage", "NoResult", "Progress", "Violation", "result_of"]
+__all__ = [
+    "CallResult",
+    "LogMessage",
+    "NoResult",
+    "Noted",
+    "Progress",
+    "RecordsByCall",
+    "Violation",
+    "noting",
+    "result_of",
+]
 
 # Members of a refusal that have a field of their own.
 _TOLD: Final = ("code", "data", "hint", "policy_violation", "reason", "retryable", "violations")
@@ -215,3 +226,36 @@ def _progress(params: dict[str, Any]) -> Progress:
 
 def _log_message(params: dict[str, Any]) -> LogMessage:
     return LogMessage(params["level"], params["data"], params.get("logger"))
+
+
+# Records in memory, and which of them belong to which call, even where calls run side by side.
+
+
+@dataclass(slots=True)
+class Noted:
+    """What one call left behind while it ran."""
+
+    records: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    executions: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What the server said before its answer."""
+    faults: list[Exception] = field(default_factory=list[Exception])
+    """What the tool raised."""
+    mistakes: list[Exception] = field(default_factory=list[Exception])
+    """What the test's own functions raised."""
+
+
+# Set around a call; the threads and tasks that run for it inherit it.
+noting: ContextVar[Noted | None] = ContextVar("portbook_testing_noting", default=None)
+
+
+class RecordsByCall(MemorySink):
+    """Keeps records in lists, and notes them for the call that they are about."""
+
+    def write(self, envelope: bytes, execution: bytes) -> None:
+        """Keep both views."""
+        super().write(envelope, execution)
+        noted = noting.get()
+        if noted is not None:
+            noted.records.append(self.records[-1])
+            noted.executions.append(self.executions[-1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from portbook.model import JSONObject
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 
 __all__ = [
     "Answers",

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import REASONS, Reason
 from portbook.mcp.connection import McpConnection
-from portbook.mcp.running_request import Work
+from portbook.mcp.messages_from_client import Work
 from portbook.model import Answer, JSONObject
-from portbook.protocol.negotiated_session import Session
-from portbook.protocol.revisions import REVISIONS, Revision
+from portbook.protocol.negotiation import Session
+from portbook.protocol.revisions_and_methods import REVISIONS, Revision
 from portbook.stages.state import CallState
 from portbook.testing.boundary_of_test import World
+from portbook.testing.call_result import Noted, noting
 from portbook.testing.inquiries_and_answers import (
     Answers,
     Inquiry,
@@ -26,11 +29,9 @@ from portbook.testing.inquiries_and_answers import (
     require_answers,
     response_to,
 )
-from portbook.testing.json_encoder import json_of
-from portbook.testing.memory_log import Noted, noting
 from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES, OVERSIZE, Frame
 
-__all__ = ["Replied", "Speaker", "Voice"]
+__all__ = ["Replied", "Speaker", "Voice", "json_of"]
 
 _META: Final = "io.modelcontextprotocol/"
 
@@ -210,3 +211,63 @@ def _frame(message: object) -> Frame:
 
 async def _answer_of(received: CallState | Work) -> Answer:
     return received.reply() if isinstance(received, CallState) else await received.answering
+
+
+# JSON of what a test gives; what JSON cannot hold is named by its place and its type.
+
+
+# Where a request has the arguments of its call: what a test passed by name.
+_ARGUMENTS: Final = "/params/arguments"
+
+# Deeper than any message that is sent; a value that contains itself ends here.
+_MAX_DEPTH: Final = 250
+
+
+def json_of(message: object) -> bytes:
+    """Return `message` as compact JSON.
+
+    Raises `NotJSON` for what JSON cannot hold; the message has its JSON Pointer and its Python type.
+    """
+    try:
+        return json_bytes(cast("Any", message))
+    except NotJSON:
+        flaw = next(_flaws(message, "", _MAX_DEPTH), None)
+        if flaw is None:
+            raise
+        pointer, problem = flaw
+    if pointer.startswith(f"{_ARGUMENTS}/"):
+        pointer = f"argument {pointer.removeprefix(_ARGUMENTS)}"
+    raise NotJSON(f"{pointer or '(root)'}: {problem}")
+
+
+def _flaws(value: Any, pointer: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the place of each part that JSON cannot hold, and what it is."""
+    if depth == 0:
+        yield pointer[:80], "nested too deeply"
+    elif type(value) is dict:
+        for key, each in cast("dict[Any, Any]", value).items():
+            if type(key) is str:
+                yield from _flaws(each, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}", depth - 1)
+            else:
+                yield pointer, f"a key is {_type_of(key)}; JSON has keys of str alone"
+    elif type(value) in (list, tuple):
+        for index, each in enumerate(cast("list[Any]", value)):
+            yield from _flaws(each, f"{pointer}/{index}", depth - 1)
+    elif type(value) is float:
+        if not math.isfinite(value):
+            yield pointer, "JSON has no number that is not finite"
+    elif not _is_json(value):
+        yield pointer, f"JSON cannot hold this {_type_of(value)}; convert it first"
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json_bytes(value)
+    except NotJSON:
+        return False
+    return True
+
+
+def _type_of(value: Any) -> str:
+    kind = cast("type[object]", type(value))
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

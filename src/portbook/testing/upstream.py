@@ -17,7 +17,7 @@ from portbook.net.dial import NotPermitted, Unreachable
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import BodySink, Broken, Response, TooLarge
 from portbook.net.taskless_waits import TimeLimited
-from portbook.testing.memory_log import noting
+from portbook.testing.call_result import noting
 
 __all__ = ["ApiRequest", "ApiResponse", "FunctionHttpClient", "Upstream", "require_upstream"]
 

@@ -11,19 +11,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from portbook.errors import Refused
 from portbook.model import JSONObject
-from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, Validator
+from portbook.schema.engine import BadSchema, Validator, validator_for
 from portbook.schema.violation_wording import escape_pointer
 from portbook.text.named_tuple import NamedTuple
-from portbook.tools.packaged_files import shipped_folder
-from portbook.tools.spec import ToolSpec, slug_of
+from portbook.tools.spec import ToolSpec
+from portbook.tools.tool_names import slug_of
 from portbook.wire.parsing import parse
 
-__all__ = ["BadBundle", "Bundle", "SchemaRegistry", "ToolIO"]
+__all__ = ["BadBundle", "Bundle", "SchemaRegistry", "ToolIO", "shipped_folder"]
 
 _ENVELOPE: Final = "envelope.schema.json"
 _TOOL_IO: Final = "tool_io.schema.json"
@@ -97,7 +96,7 @@ class SchemaRegistry:
         def find(reference: str) -> Any:
             return contracts[reference][1] if reference in contracts else None
 
-        from portbook.schema.cross_file_references import bundle  # late: few processes compile a contract
+        from portbook.schema.references import bundle  # late: few processes compile a contract
 
         return _compiled(path, bundle(document, find), ())
 
@@ -217,3 +216,15 @@ def _read(path: Path) -> Any:
         raise BadBundle(path, "", f"cannot be read: {error.strerror}") from None
     except Refused as refused:
         raise BadBundle(path, "", refused.findings[0].message) from None
+
+
+# Locates the files that Portbook ships: inside the wheel, or in a checkout.
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_IN_CHECKOUT = {"schemas": "codex/specs/schemas", "docs": "docs"}
+
+
+def shipped_folder(what: Literal["schemas", "docs"]) -> Path:
+    """Return the folder of the contract schemas or of the documentation."""
+    in_wheel = _PACKAGE / "_shipped" / what
+    return in_wheel if in_wheel.is_dir() else _PACKAGE.parent.parent / _IN_CHECKOUT[what]

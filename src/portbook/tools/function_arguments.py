@@ -14,10 +14,10 @@ from typing import Any, Final
 from portbook.model import JSONObject
 from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.context import Context
-from portbook.tools.declared_options import bad_default
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import Bind, json_copy, plain_parameters
 from portbook.tools.spec import BadTool
+from portbook.tools.titles_icons_tags_and_annotations import bad_default
 
 __all__ = [
     "UNUSABLE_HINTS",

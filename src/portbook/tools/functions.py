@@ -114,7 +114,7 @@ def _require_function(function: Callable[..., Any]) -> None:
 def _require_usable_schema(function: Callable[..., Any], schema: JSONObject | None) -> None:
     if schema is None:
         return
-    from portbook.schema.cache import validator_for  # late, here and below: few tools give one
+    from portbook.schema.engine import validator_for  # late, here and below: few tools give one
 
     try:
         validator_for(schema)

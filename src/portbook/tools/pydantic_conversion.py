@@ -17,11 +17,17 @@ from pydantic_core import SchemaError, to_jsonable_python
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.schema.violation_wording import escape_pointer
-from portbook.tools.declared_options import bad_default
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import json_copy
 from portbook.tools.spec import BadTool
-from portbook.tools.type_schemas import ArgumentSchemas, TypeSchemas, allows_anything, line_of, schema_of
+from portbook.tools.titles_icons_tags_and_annotations import bad_default
+from portbook.tools.type_schemas_and_forms import (
+    ArgumentSchemas,
+    TypeSchemas,
+    allows_anything,
+    line_of,
+    schema_of,
+)
 
 __all__ = ["any_to_json", "converted_arguments", "converted_result", "flaw_of"]
 
@@ -142,7 +148,6 @@ def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
 # Policy decides by the names of the served schema. A field that pydantic also fills from a different name
 # would let a value past the rule on it. Validation by alias alone (`by_name=False`) excludes the names of
 # aliased fields; what it cannot exclude is found here, when a tool is declared.
-
 
 # Members of a core schema that hold values of the author or functions, not schemas.
 _NO_SCHEMAS: Final = frozenset({"cls", "config", "default", "expected", "metadata", "ref", "serialization"})

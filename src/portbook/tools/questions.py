@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from portbook.canonical import fingerprint
 from portbook.model import JSON, JSONObject
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 
 __all__ = ["Answered", "Form", "OpenPage", "Question", "Roots", "Sample", "Sampled"]
 
@@ -99,7 +99,7 @@ class Form(Question):
     def _filling(self) -> tuple[JSONObject, Callable[[JSONObject], Any]]:
         if not self._is_typed:
             return {"type": "object", **cast("JSONObject", self.schema)}, lambda given: given
-        from portbook.tools.forms import form_of  # loads pydantic only where a type is given
+        from portbook.tools.type_schemas_and_forms import form_of  # loads pydantic only where a type is given
 
         return form_of(self.schema)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,16 +9,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject, Kind
-from portbook.text.late_pattern import late_pattern
-from portbook.tools.tool_names import MAX_NAME, is_declarable
+from portbook.tools.tool_names import (
+    identifier_of,
+    is_declarable,
+    is_slug,
+)
 
 if TYPE_CHECKING:
     from portbook.tools.http_operation import HttpOperation
-    from portbook.tools.upstream_entry import UpstreamEntry
+    from portbook.tools.upstream_entries import UpstreamEntry
 
 __all__ = [
     "SKILL_SCHEME",
-    "TOOL_PREFIX",
     "BadTool",
     "Complete",
     "Effect",
@@ -29,22 +30,14 @@ __all__ = [
     "TaskUse",
     "ToolError",
     "ToolSpec",
-    "identifier_of",
-    "is_slug",
-    "named_by",
     "require_name",
     "require_slug",
-    "slug_of",
 ]
 
-TOOL_PREFIX: Final = "mcp.tool:"
 SKILL_SCHEME: Final = "skill://"
 
 # Suggestions for one argument: a list, or a function that returns one from the text typed so far.
 Complete = Sequence[str] | Callable[[str], Sequence[str]]
-
-# The envelope contract's tool identifier without its prefix.
-_SLUG = late_pattern(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
 
 
 class BadTool(ValueError):
@@ -215,11 +208,6 @@ class ToolSpec:
         }
 
 
-def is_slug(name: str) -> bool:
-    """Return whether `name` is a valid canonical name."""
-    return _SLUG.fullmatch(name) is not None
-
-
 def require_slug(name: str) -> str:
     """Return `name` if it is a valid canonical name.
 
@@ -241,22 +229,3 @@ def require_name(name: str) -> str:
             "set a different one with @toolset.tool(name=...)"
         )
     return name
-
-
-def identifier_of(kind: Kind, name: str) -> str:
-    """Return the identifier that records use: kind and name."""
-    return f"mcp.{kind}:{name}"
-
-
-def named_by(identifier: str) -> tuple[Kind, str]:
-    """Split an identifier into kind and name; without a prefix, it is a tool's name."""
-    for kind in ("tool", "resource", "prompt", "completion"):
-        prefix = f"mcp.{kind}:"
-        if identifier.startswith(prefix):
-            return kind, identifier.removeprefix(prefix)
-    return "tool", identifier
-
-
-def slug_of(identifier: str) -> str:
-    """Return a tool's name from its identifier, with the prefix or without."""
-    return identifier.removeprefix(TOOL_PREFIX)

@@ -20,16 +20,23 @@ import hashlib
 import re
 from typing import Final, Literal
 
+from portbook.model import Kind
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
+    "ASSET_TOOLS",
     "MAX_NAME",
+    "TOOL_PREFIX",
     "ToolNames",
     "canonical_name",
+    "identifier_of",
     "is_declarable",
+    "is_slug",
     "listed_name",
     "name_digest",
+    "named_by",
     "shortened",
+    "slug_of",
 ]
 
 # Which names `tools/list` shows: those that every model API accepts, or the canonical ones.
@@ -90,3 +97,51 @@ def name_digest(text: str) -> str:
         number, digit = divmod(number, len(_DIGITS))
         digits += _DIGITS[digit]
     return digits
+
+
+# The identifiers that records and policy use, such as `mcp.tool:add` and `mcp.resource:URI`.
+
+TOOL_PREFIX: Final = "mcp.tool:"
+
+# The envelope contract's tool identifier without its prefix.
+_SLUG = late_pattern(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
+
+
+def is_slug(name: str) -> bool:
+    """Return whether `name` is a valid canonical name."""
+    return _SLUG.fullmatch(name) is not None
+
+
+def identifier_of(kind: Kind, name: str) -> str:
+    """Return the identifier that records use: kind and name."""
+    return f"mcp.{kind}:{name}"
+
+
+def named_by(identifier: str) -> tuple[Kind, str]:
+    """Split an identifier into kind and name; without a prefix, it is a tool's name."""
+    for kind in ("tool", "resource", "prompt", "completion"):
+        prefix = f"mcp.{kind}:"
+        if identifier.startswith(prefix):
+            return kind, identifier.removeprefix(prefix)
+    return "tool", identifier
+
+
+def slug_of(identifier: str) -> str:
+    """Return a tool's name from its identifier, with the prefix or without."""
+    return identifier.removeprefix(TOOL_PREFIX)
+
+
+# The names of the asset tools. Light: a server knows them even where it serves none of them.
+
+ASSET_TOOLS: Final = frozenset(
+    {
+        "diff_assets",
+        "get_example",
+        "get_schema",
+        "list_examples",
+        "list_schemas",
+        "populate_backend",
+        "validate_asset",
+        "validate_many",
+    }
+)

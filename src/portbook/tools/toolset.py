@@ -24,11 +24,9 @@ from typing import Any, Literal, TypeVar, get_args, overload
 
 from portbook.model import JSONObject, Kind
 from portbook.text.named_tuple import NamedTuple
-from portbook.tools.annotations import hints_of
-from portbook.tools.declared_options import require_options
 from portbook.tools.mistake_place import CallPlace
 from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
-from portbook.tools.titles_and_icons import shown_of
+from portbook.tools.titles_icons_tags_and_annotations import hints_of, require_options, shown_of
 from portbook.tools.uri_templates import UriTemplate
 
 __all__ = ["Changed", "Toolset"]
@@ -389,7 +387,10 @@ def _tags_and_meta(what: str, tags: Any, meta: Any) -> tuple[tuple[str, ...], JS
     """
     if tags == () and meta is None:
         return (), {}
-    from portbook.tools.tags_and_meta import meta_of, tags_of  # late: most tools have neither
+    from portbook.tools.titles_icons_tags_and_annotations import (  # late: most tools have neither
+        meta_of,
+        tags_of,
+    )
 
     valid = tags_of(what, tags)
     return valid, meta_of(what, meta, valid)

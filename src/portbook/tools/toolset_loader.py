@@ -1,22 +1,42 @@
-"""Imports toolsets from the Python files and modules named on the command line. Runs the operator's code."""
+"""Imports toolsets from the Python files and modules named on the command line. Runs the operator's code.
+
+Each file of the operator is one module, however it is imported. pydantic is spared the search for its
+plugins.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import linecache
+import os
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
-from portbook.tools.imported_modules import forget, imported_from, remember
 from portbook.tools.mistake_place import place_of_error, shown_file
-from portbook.tools.pydantic_plugins import spare_the_search
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
 
-__all__ = ["MissingToolset", "ToolsetLoader", "load_toolsets"]
+__all__ = [
+    "MissingToolset",
+    "SetAsideModules",
+    "ToolsetLoader",
+    "forget",
+    "imported_from",
+    "load_toolsets",
+    "may_have_plugins",
+    "modules_below",
+    "put_back",
+    "remember",
+    "spare_the_search",
+    "take_all",
+]
 
 # Names of the folders of installed packages.
 _INSTALLED = ("site-packages", "dist-packages")
@@ -210,3 +230,228 @@ def _hint_of_name(error: ImportError) -> str:
     found = _NO_NAME.match(str(error))
     known = getattr(sys.modules.get(error.name or ""), "__all__", ())
     return "" if found is None else did_you_mean(found[1], known)
+
+
+# One module per file of the operator, whether a command names it or one of its neighbours imports it.
+#
+# Python keeps modules by name. A file that the command line names has a name of its own, so that it cannot
+# hide a real module. `from common import toolset` in a file beside it would run the same file again, under
+# a second name, with a second toolset in it.
+
+# Modules of the operator, set aside so that the same files are imported anew beside them.
+#
+# Functions of the modules that are set aside go on to run: they hold on to their own names. Only imports made
+# from now on find the new modules.
+
+# Folders of installed packages: a virtualenv may stand beside the toolsets.
+_INSTALLED_PARTS: Final = frozenset({"site-packages", "dist-packages"})
+
+
+class SetAsideModules:
+    """The modules below some folders, until it is known whether their successors can be used."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        """Set them aside now."""
+        self._names = {name: module for name, module, _ in modules_below(folders)}
+        self._named = take_all()
+        for name in self._names:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        linecache.checkcache()
+
+    def put_back(self, folders: Iterable[Path]) -> None:
+        """Drop what was imported since below `folders`, and put the modules back."""
+        for name in [name for name, _, _ in modules_below(folders)]:
+            del sys.modules[name]
+        sys.modules.update(self._names)
+        put_back(self._named)
+
+
+def modules_below(folders: Iterable[Path]) -> Iterator[tuple[str, ModuleType, Path]]:
+    """Yield name, module and file of what was imported from these folders, at any depth."""
+    wanted = [folder.resolve() for folder in folders]
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or name == "__main__" or name.partition(".")[0] == "portbook":
+            continue
+        path = Path(file)
+        for folder in wanted:
+            if path.is_relative_to(folder) and _INSTALLED_PARTS.isdisjoint(path.relative_to(folder).parts):
+                yield name, module, path
+                break
+
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # importlib.abc imports all compressors, and the import system does not ask for these classes
+    Loader = MetaPathFinder = object
+
+
+class _SameModule(Loader):
+    """Gives a module that was run before, under one more name."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        del spec
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # the import has put that of the second name there
+
+
+class _NamedFiles(MetaPathFinder):
+    """Takes the place of `PathFinder`, and knows the files that were imported by their path."""
+
+    def __init__(self) -> None:
+        self.modules: list[ModuleType] = []
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        found = PathFinder.find_spec(fullname, path, target)
+        if found is None or found.origin is None or not found.has_location:
+            return found
+        same = next((each for each in self.modules if _is_from(each, found.origin)), None)
+        return found if same is None else ModuleSpec(fullname, _SameModule(same))
+
+
+_NAMED: Final = _NamedFiles()
+
+# Four hundred modules of a start, whose files are not the operator's: a look at each would take 3 ms.
+_NEVER_FORGOTTEN: Final = sys.stdlib_module_names | {"portbook"}
+
+
+def imported_from(path: Path) -> ModuleType | None:
+    """Return the module that an import statement made of the file at `path`; None if there is none."""
+    own = {"__main__", *(module.__name__ for module in _NAMED.modules)}
+    others = [
+        module
+        for name, module in sys.modules.items()
+        if name not in own and name.partition(".")[0] not in _NEVER_FORGOTTEN
+    ]
+    return next((module for module in others if _is_from(module, str(path))), None)
+
+
+def remember(module: ModuleType) -> None:
+    """Let every later import of the file of `module` give this module."""
+    _NAMED.modules = [each for each in _NAMED.modules if not _is_from(each, str(module.__file__))]
+    _NAMED.modules.append(module)
+    if _NAMED not in sys.meta_path and PathFinder in sys.meta_path:
+        # After the finder of built-in modules, which no file can hide.
+        sys.meta_path.insert(sys.meta_path.index(PathFinder), _NAMED)
+
+
+def forget(module: ModuleType) -> None:
+    """Forget a module that could not be run."""
+    _NAMED.modules.remove(module)
+
+
+def take_all() -> list[ModuleType]:
+    """Forget every module, and return them: their files are imported anew."""
+    taken, _NAMED.modules = _NAMED.modules, []
+    return taken
+
+
+def put_back(modules: list[ModuleType]) -> None:
+    """Let imports give these modules again, and none that came after them."""
+    _NAMED.modules = modules
+
+
+def _is_from(module: ModuleType, path: str) -> bool:
+    file = getattr(module, "__file__", None)
+    try:
+        return isinstance(file, str) and os.path.samefile(file, path)  # noqa: PTH121 - called for every module
+    except OSError:
+        return False
+
+
+# Spares pydantic the search for its plugins, where no installed package has one.
+#
+# With the first model, pydantic looks for plugins among the entry points of all packages. The reader of
+# entry points is the largest part of Python's own library that a server would import: 1.7 MiB. Few machines
+# have a plugin, and that can be told by their files' bytes. Where there may be one, pydantic looks for
+# itself.
+#
+# Reads the folders of `sys.path`, when pydantic would.
+
+_LOADER: Final = "pydantic.plugin._loader"
+
+
+def spare_the_search() -> None:
+    """Answer for pydantic, from now on, where it has no plugins; a second call does nothing."""
+    if _LOADER not in sys.modules and not any(type(finder) is _PluginFinder for finder in sys.meta_path):
+        sys.meta_path.insert(0, _PluginFinder())
+
+
+class _PluginFinder:
+    """Finds one module, once: the one in which pydantic looks for plugins.
+
+    It stays where it is: whoever leaves `sys.meta_path` during a search hides the finder behind it.
+    """
+
+    __slots__ = ("_is_done",)
+
+    def __init__(self) -> None:
+        self._is_done = False
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != _LOADER or self._is_done:
+            return None
+        self._is_done = True
+        return None if may_have_plugins(sys.path) else ModuleSpec(name, cast("Any", _NoPlugins()))
+
+
+class _NoPlugins:
+    """Loads a module that knows of no plugins."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        found: list[ModuleType] = []
+
+        def real(name: str) -> Any:
+            """Return what else is in pydantic's own module, should anybody ask."""
+            if name.startswith("__"):
+                raise AttributeError(name)
+            if not found:
+                if sys.modules.get(_LOADER) is module:
+                    sys.modules.pop(_LOADER, None)  # another thread may have been faster
+                found.append(importlib.import_module(_LOADER))
+            return getattr(found[0], name)
+
+        vars(module).update(get_plugins=lambda: (), __getattr__=real)
+
+
+def may_have_plugins(folders: Iterable[str]) -> bool:
+    """Return whether a package in `folders` may have a plugin of pydantic; a no is always right."""
+    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+        return True  # packages that are in no folder
+    return any(map(_may_have_plugins, folders))
+
+
+def _may_have_plugins(folder: str) -> bool:
+    path = Path(folder)
+    if path.name.lower().endswith(".egg"):  # a package by itself, whose files have other names
+        return True
+    try:
+        return any(map(_may_be_plugin, path.iterdir()))
+    except FileNotFoundError:
+        return False
+    except OSError:  # an archive, for example
+        return True
+
+
+def _may_be_plugin(path: Path) -> bool:
+    name = path.name.lower()  # as `importlib.metadata` compares names
+    if not name.endswith((".dist-info", ".egg-info")):
+        return name.endswith((".egg", ".egg-link"))
+    try:
+        return b"pydantic" in (path / "entry_points.txt").read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return False

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from portbook.model import JSON, JSONObject
 from portbook.upstreams.connection import UpstreamConnection
-from portbook.upstreams.message_meta import meta_for
+from portbook.upstreams.message_checks_and_meta import meta_for
 from portbook.upstreams.running_call import RunningCall
 
 __all__ = ["ChangedLists", "Subscriptions"]

@@ -3,6 +3,8 @@
 A server is not trusted. A line that is not JSON, an answer to nothing, a second answer and a notification
 that its revision does not have are dropped and counted. An answer that breaks its schema fails its own
 request alone, and the next one is served.
+
+`ServerRequests` has what a server asks us, and `OpenRequests` to which of our requests its messages belong.
 """
 
 from __future__ import annotations
@@ -13,25 +15,24 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
 from portbook.canonical import json_bytes
-from portbook.errors import Finding
-from portbook.model import JSONObject, Run
-from portbook.protocol.negotiated_session import LEVELS
-from portbook.protocol.revisions import NEWEST_HANDSHAKE, Revision
-from portbook.upstreams.answer_checks import (
+from portbook.errors import REASONS, Finding, Reason
+from portbook.model import JSON, JSONObject, Run
+from portbook.protocol.negotiation import LEVELS
+from portbook.protocol.revisions_and_methods import NEWEST_HANDSHAKE, Revision, Sender, method_of
+from portbook.upstreams.message_checks_and_meta import (
     NO_MESSAGE,
     UNREADABLE,
     AnswerChecks,
     BadAnswer,
     UnreadableAnswer,
     messages_in,
+    related_task,
 )
-from portbook.upstreams.open_requests import OpenRequest, OpenRequests
-from portbook.upstreams.running_call import RunningCall
-from portbook.upstreams.server_requests import ServerRequests
+from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
 from portbook.wire.lines_and_size_limit import Frame
 
-__all__ = ["Events", "UpstreamConnection"]
+__all__ = ["Events", "OpenRequest", "OpenRequests", "ServerRequests", "UpstreamConnection"]
 
 # Longer than any server takes that answers at all.
 _ASIDE_S: Final = 60.0
@@ -295,3 +296,177 @@ class UpstreamConnection:
             self._server_requests.complete(params.get("elicitationId"))
         elif method.endswith(("list_changed", "resources/updated")):
             self._events.changed(method, params)
+
+
+# `ServerRequests`: what a server asks us. A question is for the client of the call that it belongs to.
+
+_QUESTIONS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
+
+
+# Pages that users were sent to and are not known to be done with; the oldest is forgotten.
+_MAX_PAGES: Final = 256
+
+
+class ServerRequests:
+    """Takes the requests of one server."""
+
+    __slots__ = ("_checks", "_link", "_open", "_pages")
+
+    def __init__(self, opened: OpenRequests, checks: AnswerChecks, link: UpstreamLink) -> None:
+        self._open = opened
+        self._checks = checks
+        self._link = link
+        self._pages: dict[str, RunningCall] = {}
+
+    def complete(self, identifier: JSON) -> None:
+        """Tell the client that was shown a page that its user is done with it; nobody else."""
+        call = self._pages.pop(identifier, None) if isinstance(identifier, str) else None
+        client = None if call is None else call.client()
+        if client is not None:
+            client.complete_elicitation(str(identifier))
+
+    def take(self, message: JSONObject, method: str, revision: Revision, of: int | None) -> None:
+        """Answer a request, or let it wait for the one that runs its call; `of` is the call of its stream."""
+        identifier = message["id"]
+        known = method_of(method, revision.name)
+        if method == "ping":
+            self._respond(identifier, {"result": {}})
+        elif known is None or known.sender is Sender.CLIENT or method not in _QUESTIONS:
+            self._respond(identifier, _error(Reason.UNKNOWN_METHOD, "not served"))
+        elif not self._checks.is_notification(message, method, revision.name):
+            self._respond(
+                identifier, _error(Reason.BAD_PARAMS, "the official schema does not allow this request")
+            )
+        else:
+            params = message.get("params")
+            self._ask(identifier, method, params, self._open.call_of(of, params))
+
+    def _ask(self, identifier: JSON, method: str, params: JSON, call: RunningCall | None) -> None:
+        def refuse(why: str) -> None:
+            self._respond(identifier, _error(Reason.INTERNAL, why))
+
+        if call is None:
+            refuse(
+                "several calls are under way, and nothing says which of their clients to ask"
+                if self._open.is_busy
+                else "no call is under way whose client could be asked"
+            )
+            return
+
+        def answer(given: JSONObject) -> None:
+            self._respond(identifier, {"result": given})
+
+        asked = params if isinstance(params, dict) else {}
+        page = asked.get("elicitationId")
+        if isinstance(page, str) and asked.get("mode") == "url":
+            self._remember(page, call)
+        call.ask(UpstreamQuestion({"method": method, "params": asked}, answer, refuse))
+
+    def _remember(self, page: str, call: RunningCall) -> None:
+        self._pages.pop(page, None)
+        self._pages[page] = call
+        if len(self._pages) > _MAX_PAGES:
+            del self._pages[next(iter(self._pages))]
+
+    def _respond(self, identifier: JSON, answer: JSONObject) -> None:
+        message: JSONObject = {"jsonrpc": "2.0", "id": identifier, **answer}
+        with contextlib.suppress(NotSent):  # whoever waits for the server learns that it is gone
+            self._link.send(message, json_bytes(message))
+
+
+def _error(reason: Reason, why: str) -> JSONObject:
+    return {"error": {"code": REASONS[reason].mcp.code_in(""), "message": why}}
+
+
+# `OpenRequests`: the requests under way at one server, and to which of them its messages belong.
+
+# Requests under way at one server, of calls and aside; one beyond that is refused.
+_MAX_OPEN: Final = 1024
+
+
+class OpenRequest(NamedTuple):
+    """A request that has no answer yet."""
+
+    method: str
+    call: RunningCall
+    is_aside: bool
+    """Whether it belongs to no call: it keeps no server busy, and nothing of the server belongs to it."""
+    is_stream: bool = False
+    """Whether it is answered at its end alone, and brings notifications until then."""
+
+
+class OpenRequests:
+    """The open requests of one connection, by their numbers."""
+
+    __slots__ = ("_aside", "_open")
+
+    def __init__(self) -> None:
+        self._open: dict[int, OpenRequest] = {}
+        self._aside = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether one of them belongs to a call."""
+        return len(self._open) > self._aside
+
+    def is_full(self, *, is_aside: bool) -> bool:
+        """Return whether there are as many of calls, or aside, as there may be."""
+        return (self._aside if is_aside else len(self._open) - self._aside) >= _MAX_OPEN
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._open
+
+    def put(self, request: OpenRequest) -> None:
+        """Add a request."""
+        self._open[request.call.number] = request
+        self._aside += request.is_aside
+
+    def take(self, number: JSON) -> OpenRequest | None:
+        """Remove and return the request of this number; None where there is none."""
+        found = self._open.pop(number, None) if type(number) is int else None
+        if found is not None:
+            self._aside -= found.is_aside
+        return found
+
+    def take_all(self) -> list[OpenRequest]:
+        """Remove and return all of them."""
+        taken, self._open, self._aside = list(self._open.values()), {}, 0
+        return taken
+
+    def call_of(self, stream: int | None, params: JSON) -> RunningCall | None:
+        """Return the call that a message belongs to: its stream's, its task's, or the only one under way."""
+        if stream is not None and stream in self._open:
+            return self._open[stream].call
+        task = related_task(params)
+        of_task = (each.call for each in self._open.values() if task is not None and each.call.task == task)
+        return next(of_task, None) or self.only()
+
+    def call_under(self, token: JSON) -> RunningCall | None:
+        """Return the call whose progress has this token: the number of its first request."""
+        if type(token) is not int:
+            return None
+        found = self._open.get(token)
+        if found is not None:
+            return found.call
+        return next((each.call for each in self._open.values() if each.call.token == token), None)
+
+    def only_answerable(self) -> RunningCall | None:
+        """Return the one request that an answer without an id can be meant for: a call, or one aside."""
+        waiting = [each.call for each in self._open.values() if not each.is_stream]
+        return self.only() or (waiting[0] if len(waiting) == 1 else None)
+
+    def only(self) -> RunningCall | None:
+        """Return the one call that is under way; None where there are several.
+
+        What is for one client never goes to a different one. Of several calls of one client it is, in turn:
+
+        1. One that is no task: what is of a task names it.
+        2. The one that waits for no answer: a call that waits most likely asks no more meanwhile.
+        3. The one whose round has not ended, which may ask several things at once.
+        """
+        calls = [each.call for each in self._open.values() if not each.is_aside]
+        if len(calls) > 1 and len({call.owner for call in calls}) == 1:
+            calls = [call for call in calls if call.task is None] or calls
+            silent = [call for call in calls if not call.is_asking]
+            calls = silent or [call for call in calls if not call.is_between_rounds]
+        return calls[0] if len(calls) == 1 else None

@@ -14,16 +14,14 @@ from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
 from portbook.protocol.message_validation import SchemaValidator
 from portbook.protocol.mirrored_headers import Mark
-from portbook.upstreams.answer_checks import AnswerChecks
-from portbook.upstreams.child_process import child_environment
 from portbook.upstreams.http_transport import HttpTransport
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.offered_secrets import without_secrets
+from portbook.upstreams.message_checks_and_meta import AnswerChecks
 from portbook.upstreams.secret_values import GivenSecrets, ValueReader
-from portbook.upstreams.served_offers import ServedOffers, Shelf
+from portbook.upstreams.served_offers import ServedOffers, Shelf, without_secrets
 from portbook.upstreams.sse_transport import SseTransport
-from portbook.upstreams.stdio_transport import StdioTransport
+from portbook.upstreams.stdio_server_process import StdioTransport, child_environment
 from portbook.upstreams.supervisor import ServerStatus, Supervisor, Watcher
 from portbook.upstreams.transport import NotSent, UpstreamLink
 from portbook.upstreams.trust import Trust, Withheld

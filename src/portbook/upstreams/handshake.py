@@ -20,12 +20,23 @@ from typing import Final
 
 from portbook.errors import REASONS, Reason
 from portbook.model import JSONObject
-from portbook.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS
-from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer, RpcError
+from portbook.protocol.revisions_and_methods import (
+    HANDSHAKE_REVISIONS,
+    NEWEST_HANDSHAKE,
+    REVISIONS,
+    STATELESS_REVISIONS,
+)
 from portbook.upstreams.connection import Events, UpstreamConnection
 from portbook.upstreams.listed_definitions import Offer, TooMany, observe
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.message_meta import CLIENT_INFO, client_capabilities, meta_for
+from portbook.upstreams.message_checks_and_meta import (
+    CLIENT_INFO,
+    AnswerChecks,
+    BadAnswer,
+    RpcError,
+    client_capabilities,
+    meta_for,
+)
 from portbook.upstreams.running_call import RunningCall
 from portbook.upstreams.transport import BadStatus, ConnectionLost, NotSent, SaysNothing, UpstreamLink
 

@@ -8,19 +8,19 @@ belongs to no request. A stream that ends before its answer is resumed from its 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+import base64
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.net.destinations import Destinations, parse_url
 from portbook.net.dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
-from portbook.protocol.mirrored_headers import Mark
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.mirrored_headers import NAMED_BY, Mark
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams.secret_values import ValueReader
-from portbook.upstreams.sent_mirrored_headers import mirrored_headers
 from portbook.upstreams.transport import (
     MAX_ANSWER_BYTES,
     BadStatus,
@@ -34,8 +34,7 @@ from portbook.upstreams.transport import (
 from portbook.wire.lines_and_size_limit import OVERSIZE
 from portbook.wire.sse import EventReader
 
-__all__ = ["UNFINISHED", "UNREACHED", "HttpTransport", "UpstreamEvents"]
-
+__all__ = ["UNFINISHED", "UNREACHED", "HttpTransport", "UpstreamEvents", "mirrored_headers"]
 
 _SESSION: Final = b"mcp-session-id"
 _ACCEPTED: Final = "application/json, text/event-stream"
@@ -323,7 +322,6 @@ UNFINISHED: Final = (Broken, TooLarge)
 
 # The events of one response as messages, and where to resume it.
 
-
 # Longer than any id that is meant, and short enough for a header.
 _MAX_ID: Final = 1024
 
@@ -373,3 +371,44 @@ class UpstreamEvents:
         if self._reader.was_cut:
             self._reader.was_cut = False
             self._receiver.received(OVERSIZE, self._of)
+
+
+# HTTP headers that repeat parts of a message, in the revisions without a handshake.
+#
+# The other side of `protocol/mirrored_headers.py`, which checks them on arrival.
+
+
+def mirrored_headers(message: JSONObject, marks: Iterable[Mark]) -> Iterator[tuple[str, str]]:
+    """Yield the headers of a request; `marks` are the arguments that its tool wants repeated."""
+    method, params = str(message.get("method")), message.get("params")
+    yield "Mcp-Method", method
+    if not isinstance(params, dict):
+        return
+    named = params.get(NAMED_BY.get(method, ""))
+    if isinstance(named, str):
+        yield "Mcp-Name", _encoded(named)
+    arguments = params.get("arguments")
+    for mark in marks:
+        value = _at(arguments, mark.path)
+        if isinstance(value, bool):
+            yield f"Mcp-Param-{mark.suffix}", "true" if value else "false"
+        elif isinstance(value, str | int | float):
+            whole = int(value) if mark.is_integer and isinstance(value, float) else value
+            yield f"Mcp-Param-{mark.suffix}", _encoded(str(whole))
+
+
+_BEFORE: Final = "=?base64?"
+_AFTER: Final = "?="
+
+
+def _encoded(text: str) -> str:
+    """Return a value as a header can hold it."""
+    is_plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith(_BEFORE)
+    return text if is_plain else _BEFORE + base64.b64encode(text.encode()).decode() + _AFTER
+
+
+def _at(arguments: JSON, path: tuple[str, ...]) -> JSON:
+    value = arguments
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

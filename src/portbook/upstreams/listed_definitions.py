@@ -14,9 +14,8 @@ from portbook.canonical import json_bytes
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.protocol.extensions import SKILLS
-from portbook.upstreams.answer_checks import BadAnswer, RpcError
 from portbook.upstreams.connection import UpstreamConnection
-from portbook.upstreams.message_meta import meta_for
+from portbook.upstreams.message_checks_and_meta import BadAnswer, RpcError, meta_for
 
 __all__ = ["ObservedDefinition", "Offer", "OfferKind", "TooMany", "observe", "problem_in", "without_nulls"]
 

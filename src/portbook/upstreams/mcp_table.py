@@ -12,7 +12,7 @@ from portbook.apis.table_reader import Complain, Table
 from portbook.globs import matches
 from portbook.net.destinations import BadDestination, parse_url
 from portbook.pins.on_change import PIN_KEYS, PinSettings, read_pin_settings
-from portbook.protocol.revisions import REVISIONS
+from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.sandbox.declared_sandbox import DeclaredSandbox, read_sandbox
 from portbook.tools.spec import Effect
 

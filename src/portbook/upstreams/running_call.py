@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from portbook.canonical import json_bytes
 from portbook.model import JSON, Client, Draft, JSONObject, Run
-from portbook.protocol.negotiated_session import LEVELS
+from portbook.protocol.negotiation import LEVELS
 
 __all__ = ["ReportsBetweenRounds", "RunningCall", "UpstreamQuestion"]
 

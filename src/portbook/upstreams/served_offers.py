@@ -1,7 +1,8 @@
 """`ServedOffers`: judges what servers offer, and puts what is approved into the catalog.
 
-An offer is judged whenever a connection begins, when a server says that its lists have changed, and when the
-lock has changed.
+An offer is judged whenever a connection begins, when a server says that its lists have changed, and when
+the lock has changed. `LeftOutReport` tells the operator what is not served. `without_secrets` takes the
+secrets out that servers were given.
 """
 
 from __future__ import annotations
@@ -9,24 +10,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol
+from dataclasses import replace
+from typing import Final, Protocol, cast
 
 from portbook.canonical import fingerprint
 from portbook.errors import Reason
-from portbook.model import JSONObject, Kind
+from portbook.escaping import escaped
+from portbook.model import JSON, JSONObject, Kind
 from portbook.protocol.mirrored_headers import BadMark, Mark, marked_params
 from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec
 from portbook.tools.tool_names import listed_name
-from portbook.tools.withheld_entry import WithheldEntry
-from portbook.upstreams.left_out_report import LeftOutReport
-from portbook.upstreams.listed_definitions import Offer
+from portbook.tools.upstream_entries import WithheldEntry
+from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.names_and_effects import specs_of
+from portbook.upstreams.names_effects_and_skills import specs_of
 from portbook.upstreams.session_isolation import JudgedOffer, ProcessOffers
 from portbook.upstreams.trust import Judgement, Trust, Withheld
 
-__all__ = ["ServedOffers", "Shelf"]
+__all__ = ["LeftOutReport", "ServedOffers", "Shelf", "without_secrets"]
 
 # How often the lock is looked at; a review counts after this long.
 _LOOK_S: Final = 1.0
@@ -239,3 +241,108 @@ def _entry(declared: DeclaredUpstream, withheld: Withheld) -> WithheldEntry:
     recorded = {"server": declared.alias, **verdict.as_data()}
     reason = Reason.TOOL_QUARANTINED if verdict.is_quarantined else Reason.TOOL_WITHHELD
     return WithheldEntry(spec.kind, spec.name, frozenset(names), verdict.as_told(), recorded, reason)
+
+
+# `LeftOutReport`: tells the operator what servers offer and is not served, once and within limits.
+#
+# An entry is left out that cannot be served, and one that waits for approval is withheld.
+
+# A server decides how many of its entries cannot be served; the log is not its to fill.
+_MAX_TOLD: Final = 10
+_MAX_NAME: Final = 80
+
+
+class LeftOutReport:
+    """Which entries are left out, in sentences with the place of their server's settings."""
+
+    def __init__(self, left_out: Callable[[], Iterable[LeftOutEntry]], tell: Callable[[str], None]) -> None:
+        self._left_out = left_out
+        self._tell = tell
+        self._places: dict[str, str] = {}
+        self._told: frozenset[LeftOutEntry] = frozenset()
+
+    def place(self, alias: str, place: str) -> None:
+        """Begin the sentences on a server with where the settings name it."""
+        self._places[alias] = place
+
+    def sentences(self) -> list[str]:
+        """Return a sentence for each entry that is left out now."""
+        return [self._sentence(each) for each in self._entries()]
+
+    def tell_new(self) -> None:
+        """Tell of what was not left out when this was called last."""
+        entries = self._entries()
+        new = [each for each in entries if each not in self._told]
+        self._told = frozenset(entries)
+        for each in new[:_MAX_TOLD]:
+            self._tell(self._sentence(each))
+        if len(new) > _MAX_TOLD:
+            more = len(new) - _MAX_TOLD
+            self._tell(f"{more} more entries of MCP servers are not served; `portbook tools` lists them")
+
+    def tell_of_withheld(self, alias: str, count: int, attacks: int, *, is_pending: bool) -> None:
+        """Tell how many definitions of a server wait for approval, and how many of them look like attacks.
+
+        `is_pending` says whether nothing of the server was ever approved.
+        """
+        if is_pending:
+            self._tell(f"mcp.{alias}: nothing of it is approved yet; run `portbook pin {alias}`")
+        elif count:
+            few = "1 definition is" if count == 1 else f"{count} definitions are"
+            self._tell(f"mcp.{alias}: {few} withheld; run `portbook review {alias}`")
+        if attacks:
+            few = "1 definition looks" if attacks == 1 else f"{attacks} definitions look"
+            self._tell(f"mcp.{alias}: {few} like an attack on the model; run `portbook scan`")
+
+    def _entries(self) -> list[LeftOutEntry]:
+        # A completion is left out with its prompt or template.
+        return [each for each in self._left_out() if each.kind != "completion"]
+
+    def _sentence(self, entry: LeftOutEntry) -> str:
+        place = self._places.get(entry.source)
+        server = f"mcp.{entry.source}" if not place else f"{place}: mcp.{entry.source}"
+        return f"{server}: {entry.kind} '{escaped(entry.name[:_MAX_NAME])}' is not served: {entry.why}"
+
+
+# Takes the secrets that servers were given out of what a server offers.
+#
+# What a server offers is listed to every client, and written to the lock and the store. A mark stands where
+# a secret was, which the scan finds.
+
+
+def without_secrets(offer: Offer, hide: Callable[[str], str]) -> Offer:
+    """Return an offer without secrets; `hide` takes them out of a text.
+
+    What has one in its own name could not be called any more, and is left out.
+    """
+    words = offer.instructions
+    kept: list[ObservedDefinition] = []
+    left_out = list(map(hide, offer.left_out))
+    for each in offer.definitions:
+        if hide(each.name) != each.name:
+            left_out.append(f"a {each.kind} is left out: its name has a secret in it that the settings give")
+            continue
+        hidden = _hidden(each.definition, hide)
+        kept.append(
+            each if hidden is each.definition else replace(each, definition=cast("JSONObject", hidden))
+        )
+    return replace(
+        offer,
+        definitions=tuple(kept),
+        instructions=None if words is None else hide(words),
+        left_out=tuple(left_out),
+    )
+
+
+def _hidden(value: JSON, hide: Callable[[str], str]) -> JSON:
+    """Return a value without secrets; the same object where there are none."""
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, dict):
+        told: JSONObject = {hide(name): _hidden(each, hide) for name, each in value.items()}
+        is_same = all(name in told and told[name] is each for name, each in value.items())
+        return value if is_same else told
+    if isinstance(value, list):
+        items = [_hidden(each, hide) for each in value]
+        return value if all(one is other for one, other in zip(items, value, strict=True)) else items
+    return value

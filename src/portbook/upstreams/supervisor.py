@@ -15,11 +15,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 from portbook.model import JSONObject
 from portbook.upstreams.announced_changes import ChangedLists, Subscriptions
-from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer, RpcError
 from portbook.upstreams.connection import Events, UpstreamConnection
 from portbook.upstreams.handshake import Introduction, words_of
 from portbook.upstreams.listed_definitions import Offer, TooMany, observe
 from portbook.upstreams.mcp_table import DeclaredUpstream
+from portbook.upstreams.message_checks_and_meta import AnswerChecks, BadAnswer, RpcError
 from portbook.upstreams.session_isolation import Instance, InstanceOwner, Instances
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
 

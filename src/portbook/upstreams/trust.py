@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 
 from portbook.canonical import fingerprint
 from portbook.pins.approved_definitions_in_lock import PinLock, approve
+from portbook.pins.change_grades import with_trusted_hints
 from portbook.pins.pinned_definitions import SERVER, ServerDefinitions
 from portbook.pins.standing import PinVerdict, PinVerdicts, judge, without_attacks
-from portbook.pins.trusted_hints import with_trusted_hints
+from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
-from portbook.stores.store_errors import BadLock
 from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 

@@ -11,7 +11,7 @@ import pytest
 
 from portbook.apis.left_out_operations import Cause
 from portbook.apis.openapi.document_files import BadOpenAPI, Documents
-from portbook.apis.openapi.document_operations import read_openapi
+from portbook.apis.openapi.operations_and_names import read_openapi
 from portbook.canonical import json_bytes
 from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
 

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 
 from portbook.apis.openapi.document_files import BadOpenAPI, Documents
-from portbook.apis.openapi.document_operations import read_openapi
-from portbook.apis.openapi.security_schemes import read_schemes
+from portbook.apis.openapi.operations_and_names import read_openapi
+from portbook.apis.openapi.security_schemes_and_credentials import read_schemes
 from support.openapi_samples import STRING, document, parameter
 
 GARBAGE: list[Any] = [

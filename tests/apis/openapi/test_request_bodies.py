@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from portbook.apis.openapi.document_files import Documents
-from portbook.apis.openapi.document_operations import read_openapi
-from portbook.apis.openapi.imported_arguments import ArgumentRules
-from portbook.apis.openapi.operation_reader import ImportedOperation
+from portbook.apis.openapi.operations_and_names import ImportedOperation, read_openapi
+from portbook.apis.openapi.parameters_and_path_keys import ArgumentRules
 from portbook.errors import Refused
 from support.openapi_samples import STRING, accepts, document, only, request_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.openapi.document_files import Documents
-from portbook.apis.openapi.document_operations import read_openapi
+from portbook.apis.openapi.operations_and_names import read_openapi
 from support.openapi_samples import STRING, accepts, document, only, parameter
 
 

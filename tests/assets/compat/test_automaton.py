@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from portbook.assets.compat.pattern_comparison import Automaton
 from portbook.assets.compat.pattern_syntax import Unreadable, read_pattern
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 
 PATTERNS = st.recursive(
     st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\d", r"\W", "^", "$", ""]),

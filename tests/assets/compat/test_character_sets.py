@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.assets.compat.pattern_syntax import ANY, CLASSES, complement, representatives, union
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 
 
 def test_ranges_that_touch_are_one() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from portbook.assets.compat.counterexample import around, scalars
 from portbook.assets.compat.verdict import Compatibility, compare
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from support.compared_schemas import CLOSED, NAME, PERSON, TREE, case, verdict
 
 
@@ -131,3 +132,17 @@ def test_a_schema_without_an_address_is_searched_like_any_other() -> None:
 )
 def test_breaks_that_are_easily_overlooked_are_found(old: Any, new: Any) -> None:
     assert verdict(old, new) == "breaks"
+
+
+# Values that keywords suggest: what they list, and what is next to their limits.
+
+
+def test_the_values_next_to_limits_are_suggested() -> None:
+    suggested = list(scalars([{"minimum": 5}, {"maxLength": 7}, {"enum": ["x"]}, {"format": "date"}]))
+    assert suggested[0] == "x", "listed values come first"
+    for value in (4, 5, 6, "a" * 6, "a" * 7, "a" * 8, "2026-01-02"):
+        assert value in suggested
+
+
+def test_only_limits_that_are_numbers_have_neighbours() -> None:
+    assert around([{"minItems": 3}, {"maxItems": "x"}, {}], "minItems", "maxItems") == {2, 3, 4}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.assets.compat.suggested_values import sample
-from portbook.schema.cache import validator_for
+from portbook.assets.compat.counterexample import sample
+from portbook.schema.engine import validator_for
 
 
 @pytest.mark.filterwarnings("error")

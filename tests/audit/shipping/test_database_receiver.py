@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from portbook.audit.shipping.database_receiver import AuditRecords, DatabaseReceiver
-from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
+from portbook.audit.shipping.receiver_and_address import CannotShip, ShippedRecord
 from portbook.stores.sqlite_store import Store
 
 

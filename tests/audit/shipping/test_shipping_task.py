@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from portbook.audit.journal import Journal
-from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
+from portbook.audit.shipping.receiver_and_address import CannotShip, ShippedRecord
 from portbook.audit.shipping.shipping_task import ShippingTask
 
 

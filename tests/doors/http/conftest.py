@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.operator_console import Console, operator_console
 from support.portbook_process import HttpServer, http_server
 
 
@@ -17,6 +18,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(folder: Path) -> Iterator[HttpServer]:
     with http_server(cwd=folder) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with operator_console(tmp_path_factory.mktemp("console")) as served:
+        yield served
 
 
 TOOLS = '''

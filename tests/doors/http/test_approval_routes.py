@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from portbook.access.callers import digest_of_key
+from portbook.stores.caller_keys import digest_of_key
 from support.portbook_process import HttpServer, Response, environment, http_server
 
 ADA, OPERATOR = "key of ada", "key of the operator"

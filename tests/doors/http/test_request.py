@@ -9,10 +9,9 @@ from typing import Any
 
 from portbook.app.assemble import assemble
 from portbook.audit.memory_sink import MemorySink
-from portbook.doors.http.accept_header import EVERYTHING as EVERYTHING_ACCEPTED
-from portbook.doors.http.accept_header import accepted
 from portbook.doors.http.mounted_asgi_app import asgi_application
-from portbook.doors.http.request import RequestHead, arrival_of
+from portbook.doors.http.request import EVERYTHING as EVERYTHING_ACCEPTED
+from portbook.doors.http.request import RequestHead, accepted, arrival_of
 from portbook.doors.http.route_table import routes_of
 from portbook.model import Arrival
 from portbook.settings import load_settings

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from portbook.doors.http.rest_routes import brief_entry, whole_entry
+from portbook.doors.http.rest_and_rpc_routes import brief_entry, whole_entry
 from portbook.policy import Policy
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.http_operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
-from portbook.tools.upstream_entry import UpstreamEntry
+from portbook.tools.upstream_entries import UpstreamEntry
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

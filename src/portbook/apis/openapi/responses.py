@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
-from portbook.apis.openapi.imported_arguments import NotSupported
+from portbook.apis.openapi.parameters_and_path_keys import NotSupported
 from portbook.apis.openapi.schemas import SchemaWriter
 from portbook.canonical import canonical_bytes, is_same_json
 from portbook.tools.media_types import (

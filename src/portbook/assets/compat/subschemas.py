@@ -1,7 +1,10 @@
 """`Subschemas`: the subschemas of a schema, by the places of a document that they apply to. Pure: no I/O.
 
-Several subschemas often apply to one place: behind references, in `allOf`, in several `properties`. A `Place`
-is all of them together; from it, the places of a property or an item can be reached.
+Several subschemas often apply to one place: behind references, in `allOf`, in several `properties`. A
+`Place` is all of them together; from it, the places of a property or an item can be reached.
+
+- `Equivalence`: whether two subschemas are equal, ignoring labels and the names of references.
+- `types_of`, `listed_values`, `bounds_of`: what subschemas state of their values.
 """
 
 from __future__ import annotations
@@ -10,13 +13,29 @@ import functools
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote, urldefrag
 
+from portbook.canonical import canonical_bytes
 from portbook.errors import Finding
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator, compile_official
 from portbook.schema.references import Document, Path
 from portbook.schema.violation_wording import whole_pointer
 
-__all__ = ["EFFORT", "Place", "Subschemas", "matches"]
+__all__ = [
+    "EFFORT",
+    "LABELS",
+    "TYPES",
+    "Equivalence",
+    "Place",
+    "Subschemas",
+    "bounds_of",
+    "forms",
+    "is_exact",
+    "is_same_value",
+    "listed_values",
+    "matches",
+    "types_at",
+    "types_of",
+]
 
 # The subschemas that apply to a place, all of them; empty for a place where any value is allowed.
 Place: TypeAlias = "tuple[Path, ...]"
@@ -195,3 +214,167 @@ def _pattern(pattern: str) -> Validator:
 def matches(pattern: str, name: str) -> bool:
     """Return whether a property of that name is one that `pattern` is about."""
     return _pattern(pattern).allows(name)  # the same engine that validates with it
+
+
+# Subschemas that are written alike.
+
+# Keywords that name or explain a schema, and do not constrain values.
+LABELS: Final = frozenset(
+    {
+        "$id", "$schema", "$defs", "definitions", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary",
+        "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
+    }
+)  # fmt: skip
+
+# Keywords that hold values, never schemas, even if a reference points there.
+_VALUES: Final = frozenset({"const", "enum"})
+
+
+class Equivalence:
+    """Decides whether two subschemas are equal, including all that they refer to."""
+
+    def __init__(self, new: Subschemas, old: Subschemas) -> None:
+        self._new = new
+        self._old = old
+        self._assumed: set[tuple[Path, Path]] = set()
+
+    def holds(self, new: Path, old: Path, keywords: tuple[str, ...] | None = None) -> bool:
+        """Return whether they are equal; with `keywords`, only in these."""
+        if (new, old) in self._assumed:
+            return True
+        ours, theirs = self._new.at(new), self._old.at(old)
+        if not isinstance(ours, dict) or not isinstance(theirs, dict):
+            return ours is theirs
+        if keywords is None:
+            self._assumed.add((new, old))
+            if not self._same_targets(new, old):
+                return False
+        left = _words(cast("JSONObject", ours), keywords)
+        right = _words(cast("JSONObject", theirs), keywords)
+        return left.keys() == right.keys() and all(
+            is_same_value(left[name], right[name])
+            if name in _VALUES
+            else self._same_value((*new, name), (*old, name), left[name], right[name])
+            for name in left
+        )
+
+    def _same_targets(self, new: Path, old: Path) -> bool:
+        ours, theirs = self._new.targets(new), self._old.targets(old)
+        return len(ours) == len(theirs) and all(map(self.holds, ours, theirs))
+
+    def _same_value(self, new: Path, old: Path, left: JSON, right: JSON) -> bool:
+        if self._new.knows(new) and self._old.knows(old):
+            return self.holds(new, old)
+        if new[-1] == "$ref" and self._new.knows(new[:-1]) and self._new.targets(new[:-1]):
+            return True  # their targets were compared
+        if isinstance(left, dict) and isinstance(right, dict):
+            return left.keys() == right.keys() and all(
+                self._same_value((*new, name), (*old, name), left[name], right[name]) for name in left
+            )
+        if isinstance(left, list) and isinstance(right, list):
+            return len(left) == len(right) and all(
+                self._same_value((*new, at), (*old, at), left[at], right[at]) for at in range(len(left))
+            )
+        return is_same_value(left, right)
+
+
+def _words(part: JSONObject, keywords: tuple[str, ...] | None) -> JSONObject:
+    """Return the members of a part with these keywords, or all except its labels."""
+    is_meant = LABELS.isdisjoint if keywords is None else set(keywords).issuperset
+    return {name: value for name, value in part.items() if is_meant((name,))}
+
+
+def plain(value: JSON) -> JSON:
+    """Return `value` with every integral number as an int: 1 and 1.0 are equal in JSON Schema."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    return value
+
+
+def is_same_value(left: JSON, right: JSON) -> bool:
+    """Return whether two values are equal in JSON Schema."""
+    return canonical_bytes(plain(left)) == canonical_bytes(plain(right))
+
+
+# What subschemas state: types, lists, bounds.
+
+TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+
+# From here on, arithmetic may distinguish an integer from the float that equals it.
+_EXACT: Final = 2**53
+
+
+def types_of(part: JSONObject) -> frozenset[str]:
+    """Return the types that one part allows by its `type`, `enum` or `const`."""
+    types = TYPES
+    if "type" in part:
+        said = part["type"]
+        types = frozenset(cast("list[str]", said) if isinstance(said, list) else [cast("str", said)])
+        if "number" in types:
+            types |= {"integer"}
+    if "enum" in part or "const" in part:
+        listed = cast("list[JSON]", part["enum"]) if "enum" in part else [part["const"]]
+        types &= frozenset(map(_kind, listed))
+    return types
+
+
+def types_at(schemas: Subschemas, place: Place) -> frozenset[str]:
+    """Return the types of values that all parts of `place` together allow."""
+    types = TYPES
+    for part in schemas.members_at(place):
+        types &= types_of(part)
+    return types
+
+
+def _kind(value: JSON) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return "integer"
+    by_type: dict[type, str] = {float: "number", str: "string", list: "array", dict: "object"}
+    return by_type.get(type(value), "null")
+
+
+def is_exact(value: JSON) -> bool:
+    """Return whether every number in `value` is exact both as an integer and as a float."""
+    if isinstance(value, list):
+        return all(map(is_exact, value))
+    if isinstance(value, dict):
+        return all(map(is_exact, value.values()))
+    return not isinstance(value, int | float) or abs(value) < _EXACT
+
+
+def forms(value: JSON) -> tuple[JSON, JSON]:
+    """Return `value` with integral numbers as ints, and `value` with all numbers as floats."""
+    return plain(value), _floated(value)
+
+
+def _floated(value: JSON) -> JSON:
+    """Return `value` with every number as a float, which is equal in JSON Schema."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, list):
+        return [_floated(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _floated(item) for name, item in value.items()}
+    return value
+
+
+def listed_values(part: JSONObject, keyword: str) -> frozenset[bytes]:
+    """Return the values that `enum` or `const` of a part lists, as bytes that are equal where they are."""
+    listed = cast("list[JSON]", part[keyword]) if keyword == "enum" else [part[keyword]]
+    return frozenset(canonical_bytes(plain(value)) for value in listed)
+
+
+def bounds_of(part: JSONObject, keywords: tuple[str, ...], sign: int) -> list[tuple[float, bool]]:
+    """Return a part's bounds in one direction; a larger one is stricter."""
+    found: list[tuple[float, bool]] = []
+    for keyword in keywords:
+        bound = part.get(keyword)
+        if isinstance(bound, int | float):
+            found.append((sign * bound, keyword.startswith("exclusive")))
+    return found

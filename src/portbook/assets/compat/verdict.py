@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from portbook.assets.bundled_schemas import SchemaBundle
 from portbook.assets.compat.counterexample import (
     EVERY_BREAK,
     FIRST_BREAK,
@@ -20,8 +19,7 @@ from portbook.assets.compat.counterexample import (
 from portbook.assets.compat.pattern_comparison import TextLanguages
 from portbook.assets.compat.proof import Inclusion
 from portbook.assets.compat.subschemas import Subschemas
-from portbook.assets.schema_files import SchemaFolder
-from portbook.assets.schema_names_and_versions import schema_name
+from portbook.assets.schema_files import SchemaBundle, SchemaFolder, schema_name
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator

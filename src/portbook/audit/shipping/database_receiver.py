@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from portbook.audit.shipping.shipment import CannotShip, ShippedRecord
-from portbook.stores.connection_and_clock import Connection
-from portbook.stores.store_errors import StoreError
+from portbook.audit.shipping.receiver_and_address import CannotShip, ShippedRecord
+from portbook.stores.connection_clock_and_errors import Connection, StoreError
 from portbook.stores.store_port import StorePort
 from portbook.text.named_tuple import NamedTuple
 

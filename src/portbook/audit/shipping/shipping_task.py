@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from portbook.audit.shipping.shipment import CannotShip, RecordReceiver
+from portbook.audit.shipping.receiver_and_address import CannotShip, RecordReceiver
 
 if TYPE_CHECKING:
     from portbook.audit.shipping.unshipped_records import UnshippedRecords

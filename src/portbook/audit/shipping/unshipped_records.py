@@ -17,7 +17,7 @@ from typing import Final
 
 from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
 from portbook.audit.log_reader import is_written_to, record_of, stream_folder
-from portbook.audit.shipping.shipment import ShippedRecord
+from portbook.audit.shipping.receiver_and_address import ShippedRecord
 from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["RecordBatch", "ShippedPositions", "UnshippedRecords"]

@@ -1,6 +1,7 @@
 """`GET /approvals` and `POST /approvals/ID`: an operator lists tickets, approves and denies them.
 
 A browser is sent to the console, which asks for the operator key and sends the requests that a program sends.
+`GET /operator/waiting` has the calls that wait, with what a person needs to decide.
 """
 
 from __future__ import annotations
@@ -10,18 +11,20 @@ from typing import Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
 from portbook.access.approval_state_and_binding import DECISIONS, State, Ticket, Undecidable, as_json
+from portbook.app.running_app import App
 from portbook.boundary import Begun, Boundary
-from portbook.doors.http.accept_header import wants_page
-from portbook.doors.http.message_route import message_route
-from portbook.doors.http.request import InboundRequest, arrival_of
+from portbook.clock import until
+from portbook.doors.http.operator.operator_route import asked, question
+from portbook.doors.http.request import InboundRequest, arrival_of, wants_page
 from portbook.doors.http.response import Reply, reply_to
+from portbook.doors.http.rest_and_rpc_routes import message_route
 from portbook.doors.http.router import Route, Serve
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, Arrival, JSONObject
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
-__all__ = ["APPROVALS", "decide_approval", "list_approvals", "show_approval"]
+__all__ = ["APPROVALS", "WAITING", "decide_approval", "list_approvals", "list_waiting", "show_approval"]
 
 APPROVALS: Final = "/approvals"
 _OPERATOR: Final = "operator (HTTP)"
@@ -147,3 +150,72 @@ def _decision(frame: Frame) -> tuple[str, str | None]:
 
 def _bad(pointer: str, message: str) -> Refused:
     return Refused(Reason.BAD_PARAMS, (Finding(pointer, message, "approval", ""),))
+
+
+# `GET /operator/waiting`: the calls that wait for a decision, with what a person needs to decide.
+
+WAITING: Final = "/operator/waiting"
+
+# No person reads more at once.
+_MOST: Final = 100
+
+
+def list_waiting(served: App) -> Serve:
+    """Return what lists the calls that wait, the oldest first; only that of one approval if `id` names it."""
+
+    async def answer(request: InboundRequest) -> JSON:
+        return await asyncio.to_thread(_waiting, served, asked(request).get("id"))
+
+    return question(served.boundary, WAITING, "approvals.wait", answer)
+
+
+def _waiting(served: App, approval_id: str | None) -> JSON:
+    found = _pending(served, approval_id)
+    shown = found[:_MOST]
+    before = served.approvals.last_approved({(each.tool, each.caller) for each in shown})
+    now = served.approvals.now()
+    waiting: list[JSON] = [_shown(served, each, before.get((each.tool, each.caller)), now) for each in shown]
+    return {"waiting": waiting, "more": len(found) - len(shown)}
+
+
+def _pending(served: App, approval_id: str | None) -> list[Ticket]:
+    if approval_id is None:
+        return served.approvals.tickets(State.PENDING, None)[::-1]
+    named = served.approvals.ticket(approval_id)
+    return [named] if named is not None and named.state is State.PENDING else []
+
+
+def _shown(served: App, ticket: Ticket, before: Ticket | None, now: str) -> JSONObject:
+    tool = served.catalog.by_any_name.get(ticket.tool)
+    is_current = (
+        tool is not None
+        and tool.digest == ticket.tool_digest
+        and served.rules.policy.digest == ticket.policy_digest
+    )
+    return {
+        **as_json(ticket),
+        "description": None if tool is None else tool.spec.description,
+        "effect": None if tool is None else tool.spec.effect.value,
+        "is_current": is_current,
+        "age_s": round(until(ticket.asked_at, now)),
+        "expires_in_s": round(until(now, ticket.expires_at)),
+        "last_approved": None if before is None else _approved(before),
+        "changes": [] if before is None else _changes(before.shown, ticket.shown),
+    }
+
+
+def _approved(ticket: Ticket) -> JSONObject:
+    return {
+        "approval_id": ticket.id,
+        "decided_at": ticket.decided_at,
+        "decided_by": ticket.decided_by,
+        "reason": ticket.reason,
+        "arguments": ticket.shown,
+    }
+
+
+def _changes(before: JSON, after: JSON) -> list[JSON]:
+    """Return how redacted arguments differ from those of an earlier call."""
+    from portbook.assets.json_patch import changed_places  # late: few calls wait
+
+    return [change._asdict() for change in changed_places(before, after)]

@@ -2,7 +2,7 @@
 
 A page of an allowed origin may call what callers call. Operator routes and our own pages are never shared.
 Cookies are never read, so none are requested. Whether a request is refused is decided in
-`host_and_origin_check.py`.
+`router.py`.
 """
 
 from __future__ import annotations

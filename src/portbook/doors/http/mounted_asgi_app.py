@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from portbook.app.assemble import assemble
-from portbook.doors.http.body_check import MAX_DISCARDED_BYTES, cut_off
 from portbook.doors.http.memory_limits import (
     COUNTED_BYTES,
     UNFINISHED_BYTES,
@@ -21,12 +20,12 @@ from portbook.doors.http.memory_limits import (
     MessageMemoryLimit,
     no_room,
 )
-from portbook.doors.http.request import RequestHead
+from portbook.doors.http.request import MAX_DISCARDED_BYTES, RequestHead, cut_off
 from portbook.doors.http.response import Reply
 from portbook.doors.http.route_table import routes_of, sessions_of
 from portbook.doors.http.router import Handling, Router, begin_reply, finish_reply
-from portbook.doors.http.server.deadlines import BODY_SECONDS, WRITE_SECONDS
-from portbook.doors.http.server.head_parser import decoded_path
+from portbook.doors.http.server.connection_limits_deadlines_and_overload import BODY_SECONDS, WRITE_SECONDS
+from portbook.doors.http.server.request_parser import decoded_path
 from portbook.errors import Reason, Refused
 from portbook.executors.coroutines import start_now
 from portbook.settings import load_settings

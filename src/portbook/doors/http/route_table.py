@@ -7,50 +7,54 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from portbook.app.running_app import App
-from portbook.audit.call_index import CallIndex
-from portbook.doors.http.approval_routes import APPROVALS, decide_approval, list_approvals, show_approval
-from portbook.doors.http.console import console
+from portbook.audit.call_index_filters_and_figures import CallIndex
+from portbook.doors.http.approval_routes import (
+    APPROVALS,
+    WAITING,
+    decide_approval,
+    list_approvals,
+    list_waiting,
+    show_approval,
+)
+from portbook.doors.http.console_and_docs_pages import DOCS, console, docs_page, readable_refusals
 from portbook.doors.http.cors import is_shared_path
-from portbook.doors.http.docs_page import DOCS, docs_page
 from portbook.doors.http.health_route import FAILS_EVERYWHERE, Fellows, health, livez
-from portbook.doors.http.html_pages import readable_refusals
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
 from portbook.doors.http.mcp.legacy_sse import legacy_sse
 from portbook.doors.http.mcp.sessions import Sessions
-from portbook.doors.http.openapi_json_route import OPENAPI, openapi
-from portbook.doors.http.operator.call_and_figure_routes import (
+from portbook.doors.http.openapi_json_routes import OPENAPI, OPERATOR_OPENAPI, describe_routes, openapi
+from portbook.doors.http.operator.call_event_and_proof_routes import (
     CALLS,
+    EVENTS,
     FIGURES,
+    PROOF,
     count_calls,
     find_calls,
+    follow_calls,
+    prove_log,
     show_call,
-)
-from portbook.doors.http.operator.event_route import EVENTS, follow_calls
-from portbook.doors.http.operator.operator_openapi_route import OPERATOR_OPENAPI, describe_routes
-from portbook.doors.http.operator.pin_routes import PINS, decide_on_pins, list_pins
-from portbook.doors.http.operator.policy_routes import (
-    EXPLAIN,
-    POLICY,
-    REPLAY,
-    explain_call,
-    replay_calls,
-    show_policy,
-)
-from portbook.doors.http.operator.proof_route import PROOF, prove_log
-from portbook.doors.http.operator.upstream_routes import (
-    UPSTREAMS,
-    list_upstreams,
-    restart_upstream,
     upstream_counts,
 )
-from portbook.doors.http.operator.waiting_route import WAITING, list_waiting
-from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tool, tools
+from portbook.doors.http.operator.pin_policy_and_upstream_routes import (
+    EXPLAIN,
+    PINS,
+    POLICY,
+    REPLAY,
+    UPSTREAMS,
+    decide_on_pins,
+    explain_call,
+    list_pins,
+    list_upstreams,
+    replay_calls,
+    restart_upstream,
+    show_policy,
+)
+from portbook.doors.http.rest_and_rpc_routes import EXECUTE, ROUTE, TOOLS, execute, rpc, tool, tools
 from portbook.doors.http.router import Route, Router, Serve
-from portbook.doors.http.rpc_route import ROUTE, rpc
 
 if TYPE_CHECKING:
-    from portbook.doors.http.mcp.shared_sessions import SharedSessions
+    from portbook.doors.http.mcp.session_mail_of_nodes import SharedSessions
 
 __all__ = ["route_table", "routes_of", "sessions_of"]
 
@@ -123,7 +127,7 @@ def _shared(served: App) -> SharedSessions | None:
     """Return how other processes have a part in the sessions of this one, where they have."""
     if served.nodes is None:
         return None
-    from portbook.doors.http.mcp.shared_sessions import SharedSessions  # late: most servers are alone
+    from portbook.doors.http.mcp.session_mail_of_nodes import SharedSessions  # late: most servers are alone
 
     shared = SharedSessions(served.nodes.node, served.nodes.streams)
     served.nodes.on_close(shared.copies.flush)

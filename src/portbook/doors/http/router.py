@@ -1,4 +1,4 @@
-"""The router: finds what answers a request, by its head alone. Pure: no I/O.
+"""The router: finds what answers a request, by its head alone, or refuses it. Pure: no I/O.
 
 A refused request never reaches `Route.serve`, whatever the route: it goes to `Route.refuse`, which a route
 sets to word the refusal its own way, and to record it. So does a message that was sent by the wrong HTTP
@@ -7,15 +7,13 @@ method, or that is not declared as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from portbook.doors.http.body_check import refuse_content
 from portbook.doors.http.cors import is_preflight, sharing_lines, sharing_terms
-from portbook.doors.http.host_and_origin_check import refuse_head
 from portbook.doors.http.memory_limits import MessageMemory
-from portbook.doors.http.request import InboundRequest, RequestHead
+from portbook.doors.http.request import InboundRequest, RequestHead, refuse_content
 from portbook.doors.http.response import HeldReply, Replied, Reply, Replying, problem, refusal
 from portbook.errors import Reason, Refused
 from portbook.net.allowed_hosts_and_origins import Hosts
@@ -30,7 +28,9 @@ __all__ = [
     "Serve",
     "begin_reply",
     "finish_reply",
+    "refuse_head",
     "refuse_method",
+    "refuse_repeated",
     "released",
 ]
 
@@ -195,3 +195,60 @@ def _ready(reply: Reply, more: bytes = b"") -> Handling:
         return reply
 
     return Handling(serve, _refuse_plainly, takes_message=False, segment="", more=more)
+
+
+# The check of every head, before its body is read, whatever its path.
+#
+# 1. A request with several Host headers, or an HTTP/1.1 request with none, is refused.
+# 2. So is one that repeats a header of which one value counts.
+# 3. For every remaining one `Host` and `Origin` decide; `net/allowed_hosts_and_origins.py` has the rule.
+#
+# `router.py` serves no refused request: it has the route word the refusal instead.
+
+_HOST: Final = b"host"
+
+
+def refuse_head(head: RequestHead, hosts: Hosts) -> Refused | None:
+    """Return why a request is refused, None if it may be served."""
+    fields = head.fields
+    if len(fields) < len(head.headers):
+        names = [name for name, _ in head.headers]
+        if names.count(_HOST) > 1:
+            return Refused(Reason.BAD_HOST)
+        if (refused := refuse_repeated(names)) is not None:
+            return refused
+    if _HOST not in fields and head.version == "1.1":  # RFC 9112, 3.2
+        return Refused(Reason.BAD_HOST)
+    return hosts.refuse(fields)
+
+
+# Headers that may be sent once only: a proxy and this server could disagree about which one counts.
+
+# The headers that a route, a dialect or the connection reads one value of.
+_SINGULAR: Final = frozenset(
+    {
+        b"access-control-request-method",
+        b"authorization",
+        b"content-encoding",
+        b"content-length",
+        b"content-type",
+        b"expect",
+        b"last-event-id",
+        b"mcp-method",
+        b"mcp-name",
+        b"mcp-protocol-version",
+        b"mcp-session-id",
+        b"origin",
+        b"transfer-encoding",
+        b"x-session-id",
+    }
+)
+
+
+def refuse_repeated(names: Sequence[bytes]) -> Refused | None:
+    """Return why a request with these headers is refused, None if each is there as often as it may be."""
+    repeated = next((name for name in names if name in _SINGULAR and names.count(name) > 1), None)
+    if repeated is None:
+        return None
+    hint = f"The header {repeated.decode()} may be sent once only."
+    return Refused(Reason.REPEATED_HEADER, details={"hint": hint})

@@ -4,10 +4,15 @@ The transactions of several processes run side by side, at READ COMMITTED: a job
 names what it expects, or under a lock. What was undone before it was committed may run again. Where the
 answer to COMMIT is lost, the database is asked for a proof that the transaction left; where it cannot say,
 the outcome is unknown, and never taken for "not written".
+
+`CommitProof`: the number of a transaction tells nothing after a crash of the server, which gives the same
+number to a later one. So each transaction that writes leaves a random value in a row of its writer, right
+before COMMIT. To ask for it, the row is locked, which waits for a transaction that is still in progress.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -16,18 +21,16 @@ from typing import Final, TypeVar
 import psycopg
 from psycopg import errors
 
-from portbook.stores.connection_and_clock import Connection
-from portbook.stores.postgres.address_and_errors import (
+from portbook.stores.connection_clock_and_errors import Connection, StoreError, UnknownOutcome
+from portbook.stores.postgres.connection_address_and_errors import (
+    BoundedConnection,
     database_problem,
     is_certainly_undone,
     is_connection_lost,
 )
-from portbook.stores.postgres.bounded_connection import BoundedConnection
-from portbook.stores.postgres.commit_proof import CommitProof
 from portbook.stores.sqlite_writer import JobEnding, WriteJob, WriteQueue
-from portbook.stores.store_errors import StoreError, UnknownOutcome
 
-__all__ = ["CHANNEL", "DatabaseWriter"]
+__all__ = ["CHANNEL", "CommitProof", "DatabaseWriter"]
 
 T = TypeVar("T")
 
@@ -243,3 +246,73 @@ class DatabaseWriter:
             self._connection.plain(b"SELECT pg_notify(%s, %s)", (CHANNEL, self._name))
         except psycopg.Error:
             self._drop()  # they poll as well
+
+
+# The proof that a transaction was committed.
+
+_BYTES: Final = 16
+
+# Only in a transaction that has written, because only such a one has a number.
+_LEAVE: Final = (
+    b"INSERT INTO commit_proof (writer, value, written_at) "
+    b"SELECT %s, %s, extract(epoch FROM clock_timestamp()) * 1000000 "
+    b"WHERE pg_current_xact_id_if_assigned() IS NOT NULL "
+    b"ON CONFLICT (writer) DO UPDATE SET value = excluded.value, written_at = excluded.written_at RETURNING 1"
+)
+# Where there is no row, one is put there: an INSERT that is in progress is waited for as well.
+_ASK: Final = (
+    b"INSERT INTO commit_proof (writer, value, written_at) VALUES (%s, '', 0) "
+    b"ON CONFLICT (writer) DO UPDATE SET value = commit_proof.value RETURNING value"
+)
+# Of processes that ended long ago. Who misses its row does not know the outcome, which is safe.
+_SWEEP: Final = (
+    b"DELETE FROM commit_proof WHERE writer IN (SELECT writer FROM commit_proof "
+    b"WHERE written_at < extract(epoch FROM clock_timestamp()) * 1000000 - 86400000000 "
+    b"FOR UPDATE SKIP LOCKED)"
+)
+
+
+class CommitProof:
+    """The proofs of one writer: one transaction after the other."""
+
+    def __init__(self, draw: Callable[[int], bytes] = os.urandom) -> None:
+        """Draw names and values by `draw`."""
+        self._draw = draw
+        self._writer = draw(_BYTES).hex()
+        self._known: str | None = None
+        """The value of the last transaction that was certainly committed."""
+        self._value = ""
+
+    def leave(self, connection: BoundedConnection) -> bool:
+        """Return whether the transaction has written anything; if so, leave a proof. Right before COMMIT."""
+        self._value = self._draw(_BYTES).hex()
+        has_written = connection.plain(_LEAVE, (self._writer, self._value)).get is not None
+        if has_written and self._known is None:
+            connection.plain(_SWEEP)
+        return has_written
+
+    def confirm(self) -> None:
+        """Note that the transaction was committed."""
+        self._known = self._value
+
+    def ask(self, connection: BoundedConnection) -> bool | None:
+        """Return whether the transaction was committed; None where this database cannot tell.
+
+        It was not where the value of the transaction before is still there. Any other value, or none, is that
+        of a database that is older, or a different one.
+
+        Raises `psycopg.Error`, also where the transaction is still in progress after a while.
+        """
+        connection.begin(is_write=True)
+        try:
+            value = str(connection.plain(_ASK, (self._writer,)).get)
+        finally:
+            connection.roll_back()
+        if value == self._value:
+            return True
+        return False if value == self._known else None
+
+    def forget(self) -> None:
+        """Go on under a new name: a transaction that is unknown may still hold the row."""
+        self._writer = self._draw(_BYTES).hex()
+        self._known = None

@@ -1,7 +1,13 @@
 """`PostgresStore`: the store in a PostgreSQL database, shared by the processes of any number of machines.
 
 Reads and writes run on threads, so that the event loop never waits for the network. A connection that was
-lost is made anew by itself; while the database is away, what needs it fails at once with a `StoreError`.
+lost is made anew by itself; while the database is away, what needs it fails at once with a `StoreError`. The
+tables are made by the steps of `stores/migrations.py`, under a lock of the database.
+
+`ChangeListener` learns of changes by any process, and reads again what was asked to be watched, such as the
+keys of callers. It has a connection of its own, straight to the server. Other processes notify it after each
+change. It also polls, for a notification may be lost: the snapshot of a database differs after every
+transaction that wrote.
 """
 
 from __future__ import annotations
@@ -12,22 +18,22 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 import psycopg
 
-from portbook.stores.connection_and_clock import Connection
-from portbook.stores.postgres.address_and_errors import database_problem, place_of_database
-from portbook.stores.postgres.bounded_connection import BoundedConnection
-from portbook.stores.postgres.change_listener import ChangeListener
-from portbook.stores.postgres.database_tables import key_of_database, migrate_database, version_of_database
-from portbook.stores.postgres.database_writer import DatabaseWriter
-from portbook.stores.postgres.lease_rows import LeaseOwner
-from portbook.stores.postgres.lease_terms import LEASE_TERMS, LeaseTerms
-from portbook.stores.store_errors import StoreError
+from portbook.stores.connection_clock_and_errors import Connection, StoreError
+from portbook.stores.migrations import HMAC_KEY_BYTES, STEPS, TABLES_VERSION, is_usable, newer
+from portbook.stores.postgres.connection_address_and_errors import (
+    BoundedConnection,
+    database_problem,
+    place_of_database,
+)
+from portbook.stores.postgres.database_writer import CHANNEL, DatabaseWriter
+from portbook.stores.postgres.leases import LEASE_TERMS, LeaseOwner, LeaseTerms
 from portbook.stores.store_port import Version
 
-__all__ = ["PostgresStore"]
+__all__ = ["PostgresStore", "migrate_database", "version_of_database"]
 
 T = TypeVar("T")
 
@@ -249,3 +255,207 @@ class PostgresStore:
     def _require_open(self) -> None:
         if self._is_closed:
             raise StoreError(f"{self.place}: closed")
+
+
+# The tables.
+
+# Any number that no other program uses for its locks: "portbook" as bytes.
+_LOCK: Final = int.from_bytes(b"portbook", "big")
+
+_EMPTY: Final = "its tables are not whole; restore them from a backup, or name a different database"
+_VERSION: Final = "CREATE TABLE portbook_tables (version INTEGER NOT NULL)"
+# Not to_regclass: within a transaction it goes on saying that there is none.
+_IS_THERE: Final = (
+    "SELECT 1 FROM pg_class WHERE relname = 'portbook_tables' AND relkind = 'r' AND pg_table_is_visible(oid)"
+)
+
+
+def key_of_database(connection: BoundedConnection, place: str) -> bytes:
+    """Return the store's own key. Raises `StoreError` where there is none."""
+    key = connection.execute("SELECT value FROM secret WHERE name = 'hmac'").get
+    if key is None:
+        raise StoreError(f"{place}: {_EMPTY}")
+    return bytes(key)
+
+
+def version_of_database(connection: BoundedConnection, place: str) -> int:
+    """Return the version of the tables, 0 where there are none.
+
+    Raises `StoreError` where this Portbook cannot use them.
+    """
+    if connection.execute(_IS_THERE).get is None:
+        return 0
+    version = connection.execute("SELECT version FROM portbook_tables").get
+    if not isinstance(version, int):
+        raise StoreError(f"{place}: {_EMPTY}")
+    if not is_usable(version):
+        raise newer(place, version)
+    return version
+
+
+def migrate_database(connection: BoundedConnection, place: str, draw: Callable[[int], bytes]) -> int:
+    """Bring the tables to this version where they are older; return the version they had before.
+
+    `draw` returns random bytes for the key of a new store. All steps are one transaction: a process that is
+    killed meanwhile leaves the tables as they were.
+
+    Raises `StoreError` where this Portbook cannot use them.
+    """
+    before = version_of_database(connection, place)
+    if before >= TABLES_VERSION:
+        return before
+    if connection.execute("SELECT current_setting('server_encoding')").get != "UTF8":
+        raise StoreError(f"{place}: create the database with the encoding UTF8")
+    connection.begin(is_write=True)
+    try:
+        connection.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+        version = version_of_database(connection, place)  # a different process may have migrated it
+        for step in STEPS[version:]:
+            connection.execute(step)
+        if not version:
+            connection.execute("INSERT INTO secret (name, value) VALUES ('hmac', ?)", (draw(HMAC_KEY_BYTES),))
+            connection.execute(_VERSION)
+            connection.execute("INSERT INTO portbook_tables (version) VALUES (0)")
+        if version < TABLES_VERSION:
+            connection.execute("UPDATE portbook_tables SET version = ?", (TABLES_VERSION,))
+        connection.commit()
+    finally:
+        connection.roll_back()
+    return before
+
+
+# Changes by any process.
+
+# A key that was revoked is refused within a second: what was not confirmed for that long is not believed.
+_BELIEVED_S: Final = 1.0
+_POLL_S: Final = 0.2
+_RETRY_S: Final = 0.2
+
+_SNAPSHOT: Final = b"SELECT pg_current_snapshot()::text"
+
+
+class WatchedRows(Generic[T]):
+    """The result of a query as of at most a second ago."""
+
+    def __init__(self, listener: ChangeListener, query: Callable[[Connection], T], absent: T) -> None:
+        self.query = query
+        self.result = absent
+        self.is_read = threading.Event()
+        self._listener = listener
+
+    def __call__(self) -> T:
+        """Return it. Raises `StoreError` where the database did not confirm it within the last second."""
+        self._listener.require_confirmed()
+        if not self.is_read.wait(_BELIEVED_S):  # it was asked for a moment ago, and `absent` may be wrong
+            self._listener.refuse()
+        return self.result
+
+
+class ChangeListener:
+    """A thread that runs once something is watched."""
+
+    def __init__(self, connect: Callable[[], BoundedConnection], place: str, name: str) -> None:
+        """Listen through what `connect` returns; `name` is that of this process in notifications."""
+        self._connect = connect
+        self._place = place
+        self._name = name
+        self._watched: list[WatchedRows[Any]] = []
+        self._snapshot = ""
+        self._changes = 0
+        self._confirmed_at = float("-inf")
+        self._problem: StoreError | None = None
+        self._closing = threading.Event()
+        self._starting = threading.Lock()
+        self._has_looked = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def changes(self) -> int:
+        """Return a number that differs after every change."""
+        self.start()
+        return self._changes
+
+    def watch(self, query: Callable[[Connection], T], absent: T) -> WatchedRows[T]:
+        """Return what gives the result of `query`, which is read again after every change."""
+        watched = WatchedRows(self, query, absent)
+        self._watched.append(watched)
+        return watched
+
+    def start(self) -> None:
+        """Begin to listen, if that was not begun before, and wait for the first look."""
+        if self._has_looked.is_set():
+            return
+        with self._starting:
+            if self._thread is None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._work, name="portbook-changes", daemon=True)
+                self._thread.start()
+        if self._thread is not None:
+            self._has_looked.wait()
+
+    def require_confirmed(self) -> None:
+        """Raise `StoreError` where the database did not confirm the results within the last second."""
+        self.start()
+        if time.monotonic() - self._confirmed_at > _BELIEVED_S:
+            self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Raise `StoreError`: what is watched is not known."""
+        # Not the same object again: each call adds its own frames.
+        raise StoreError(str(self._problem or f"{self._place}: took too long to answer; retry"))
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._starting:
+            self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            while not self._closing.is_set():
+                self._listen_once()
+                self._has_looked.set()
+                self._closing.wait(_RETRY_S)
+        finally:
+            self._has_looked.set()  # nobody waits for a thread that has ended
+
+    def _listen_once(self) -> None:
+        """Listen over one connection, for as long as that goes well."""
+        connection: BoundedConnection | None = None
+        try:
+            connection = self._connect()
+            self._snapshot = ""  # a different server may count from the start again
+            self._listen(connection)
+        except Exception as error:  # noqa: BLE001 - a row that cannot be read must not end the thread
+            problem = database_problem(self._place, error)
+            if not isinstance(problem, StoreError):
+                problem = StoreError(f"{self._place}: what is stored cannot be read: {type(error).__name__}")
+            self._problem = problem
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _listen(self, connection: BoundedConnection) -> None:
+        connection.plain(f"LISTEN {CHANNEL}".encode())
+        while not self._closing.is_set():
+            self._look(connection)
+            for notification in connection.raw.notifies(timeout=_POLL_S, stop_after=1):
+                del notification  # it only wakes: everything is read from the tables
+
+    def _look(self, connection: BoundedConnection) -> None:
+        """Read what is watched, if anything has changed."""
+        since = time.monotonic()
+        snapshot = str(connection.plain(_SNAPSHOT).get)
+        watched = tuple(self._watched)
+        if snapshot != self._snapshot or not all(each.is_read.is_set() for each in watched):
+            connection.begin(is_write=False)
+            try:
+                for each in watched:
+                    each.result = each.query(connection)
+                    each.is_read.set()
+            finally:
+                connection.roll_back()
+            self._changes += 1
+            self._snapshot = snapshot
+        self._confirmed_at, self._problem = since, None
+        self._has_looked.set()

@@ -146,7 +146,7 @@ def test_two_sessions_have_two_names_and_know_nothing_of_each_other(tmp_path: Pa
 
 @pytest.mark.covers("design.mcp-http.bound")
 def test_a_session_is_of_no_use_with_another_key(tmp_path: Path) -> None:
-    from portbook.access.callers import digest_of_key
+    from portbook.stores.caller_keys import digest_of_key
 
     keys = tmp_path / "portbook.toml"
     rows = "".join(

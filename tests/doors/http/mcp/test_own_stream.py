@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from portbook.clock import SystemClock
-from portbook.doors.http.mcp.resumable_stream import StreamPosition
+from portbook.doors.http.mcp.resumable_streams import StreamPosition
 from portbook.doors.http.mcp.shared_streams import OwnStream, OwnStreams
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
-from portbook.mcp.node_and_its_mail import CHANGE, NOTICE, Node, NodeLease
+from portbook.mcp.node_mail_and_relay import CHANGE, NOTICE, Node, NodeLease
 from portbook.stores.mailbox import DraftMail, Mailbox
 from portbook.stores.sqlite_store import Store
 from portbook.stores.stream_rows import StreamRows

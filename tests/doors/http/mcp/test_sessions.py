@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from portbook.access.callers import digest_of_key
 from portbook.settings import load_settings
+from portbook.stores.caller_keys import digest_of_key
 from support.held_sessions import HERE, Held
 from support.mcp_http_client import EVERYTHING, run, serving
 
@@ -107,7 +107,7 @@ def test_who_listens_with_a_key_that_is_revoked_hears_nothing_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It is looked at again when there is something to say, the sign of life included.
-    monkeypatch.setattr("portbook.doors.http.mcp.resumable_stream.SILENCE_S", 0.1)
+    monkeypatch.setattr("portbook.doors.http.mcp.resumable_streams.SILENCE_S", 0.1)
 
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING, config=_keys(tmp_path, "one", "two")) as client:

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import cast
 
 from portbook.clock import SystemClock
-from portbook.doors.http.mcp.resumable_stream import StreamPosition
+from portbook.doors.http.mcp.resumable_streams import StreamPosition
 from portbook.doors.http.mcp.shared_streams import StoredStream
-from portbook.mcp.node_and_its_mail import Bell, Node
+from portbook.mcp.node_mail_and_relay import Bell, Node
 from portbook.stores.sqlite_store import Store
 from portbook.stores.stream_rows import StreamChange, StreamRows
 from support.mcp_http_client import run

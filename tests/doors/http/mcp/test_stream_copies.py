@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from portbook.clock import SystemClock
-from portbook.doors.http.mcp.resumable_stream import EventStream
+from portbook.doors.http.mcp.resumable_streams import EventStream
 from portbook.doors.http.mcp.shared_streams import StreamCopies
-from portbook.doors.http.mcp.stream_limits import MAX_REPORT_BYTES
-from portbook.mcp.node_and_its_mail import Node
+from portbook.doors.http.mcp.stream_messages_and_limits import MAX_REPORT_BYTES
+from portbook.mcp.node_mail_and_relay import Node
+from portbook.stores.connection_clock_and_errors import StoreError, UnknownOutcome
 from portbook.stores.sqlite_store import Store
-from portbook.stores.store_errors import StoreError, UnknownOutcome
 from portbook.stores.stream_rows import StreamChange, StreamRows
 from support.mcp_http_client import run
 

@@ -6,8 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 from portbook.doors.http.router import Router
-from portbook.doors.http.server.connection_limits import ConnectionLimits
-from portbook.doors.http.server.deadlines import NEVER, Deadlines, Phase
+from portbook.doors.http.server.connection_limits_deadlines_and_overload import (
+    NEVER,
+    ConnectionLimits,
+    Deadlines,
+    Phase,
+)
 from portbook.doors.http.server.open_connections import ConnectionState, OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses
 from portbook.net.allowed_hosts_and_origins import Hosts

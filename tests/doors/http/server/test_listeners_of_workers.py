@@ -12,8 +12,8 @@ from portbook.doors.http.server.listeners_of_workers import bind, is_host, is_lo
 LIMITED = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
-from portbook.doors.http.server.connection_limits import ConnectionLimits, with_descriptors
-found = with_descriptors(ConnectionLimits())
+from portbook.doors.http.server import connection_limits_deadlines_and_overload as limits
+found = limits.with_descriptors(limits.ConnectionLimits())
 print(found.most, found.reserve, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from portbook.doors.http.router import Router
-from portbook.doors.http.server.connection_limits import ConnectionLimits
-from portbook.doors.http.server.deadlines import NEVER, Deadlines
+from portbook.doors.http.server.connection_limits_deadlines_and_overload import (
+    NEVER,
+    ConnectionLimits,
+    Deadlines,
+)
 from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses
 from portbook.net.allowed_hosts_and_origins import Hosts

@@ -8,8 +8,8 @@ import h11
 import pytest
 
 from portbook.doors.http.response import Reply
-from portbook.doors.http.server.head_parser import BadRequest
-from portbook.doors.http.server.overload import busy
+from portbook.doors.http.server.connection_limits_deadlines_and_overload import busy
+from portbook.doors.http.server.request_parser import BadRequest
 from portbook.doors.http.server.response_writer import (
     LAST_CHUNK,
     bad_request,

@@ -14,19 +14,25 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from portbook.boundary import Boundary
-from portbook.doors.http.accept_header import Accepts, accepted
 from portbook.doors.http.mcp.json_or_stream_reply import McpResponse, Running, event_reply
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession, label_of
-from portbook.doors.http.mcp.stream_limits import MAX_LISTENING
-from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of, one_for_equal
+from portbook.doors.http.mcp.stream_messages_and_limits import MAX_LISTENING
+from portbook.doors.http.request import (
+    Accepts,
+    InboundRequest,
+    RequestHead,
+    accepted,
+    arrival_of,
+    one_for_equal,
+)
 from portbook.doors.http.response import HeldReply, Replied, Reply, Write, problem, reply_to
 from portbook.doors.http.router import Route, finish_reply, refuse_method
 from portbook.errors import Reason, Refused
-from portbook.mcp.running_request import Work
+from portbook.mcp.messages_from_client import Work
 from portbook.model import Answer, Arrival
 from portbook.protocol.mirrored_headers import SESSION, VERSION
-from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
+from portbook.protocol.revisions_and_methods import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
 from portbook.stages.state import CallState
 from portbook.text.named_tuple import new_tuple
 from portbook.wire.lines_and_size_limit import Frame

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from portbook.doors.eager import Remainder
-from portbook.doors.http.accept_header import Accepts
-from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
+from portbook.doors.http.mcp.resumable_streams import EventStream, StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession
 from portbook.doors.http.memory_limits import MessageMemory
+from portbook.doors.http.request import Accepts
 from portbook.doors.http.response import Reply, Write, lines_of, reply_to
-from portbook.mcp.from_any_thread import run_on
-from portbook.mcp.running_request import Key, Work
+from portbook.mcp.messages_from_client import Key, Work
+from portbook.mcp.report_queue import run_on
 from portbook.model import Answer
 from portbook.stages.state import CallState
 

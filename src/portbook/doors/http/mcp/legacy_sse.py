@@ -14,18 +14,17 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from portbook.boundary import Boundary
-from portbook.doors.http.accept_header import accepted
 from portbook.doors.http.mcp.json_or_stream_reply import STREAM_LINES
-from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
+from portbook.doors.http.mcp.resumable_streams import EventStream, StreamPosition
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.mcp.sessions_in_memory import label_of
 from portbook.doors.http.memory_limits import MessageMemory
-from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
+from portbook.doors.http.request import InboundRequest, RequestHead, accepted, arrival_of
 from portbook.doors.http.response import Reply, Write, reply_to
 from portbook.doors.http.router import Route
 from portbook.errors import Reason, Refused
 from portbook.executors.coroutines import start_now
-from portbook.mcp.running_request import Key, Work
+from portbook.mcp.messages_from_client import Key, Work
 from portbook.model import Answer, Arrival
 from portbook.stages.state import CallState
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame

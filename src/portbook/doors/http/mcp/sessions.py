@@ -13,19 +13,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from portbook.access.callers import ANONYMOUS
 from portbook.boundary import Boundary
 from portbook.canonical import fingerprint
-from portbook.doors.http.mcp.resumable_stream import StreamPosition
-from portbook.doors.http.mcp.retained_streams import StreamBudget
+from portbook.doors.http.mcp.resumable_streams import StreamBudget, StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession, LiveSessions, label_of
 from portbook.errors import Refused
 from portbook.mcp.report_queue import Emit
 from portbook.model import Answer, Arrival, JSONObject
-from portbook.protocol.negotiated_session import Session
+from portbook.protocol.negotiation import Session
+from portbook.stores.caller_keys import ANONYMOUS
 
 if TYPE_CHECKING:
-    from portbook.doors.http.mcp.shared_sessions import SharedSessions
+    from portbook.doors.http.mcp.session_mail_of_nodes import SharedSessions
     from portbook.stores.mailbox import DraftMail
 
 __all__ = ["KeptSessions", "Sessions"]

@@ -9,10 +9,16 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from portbook.canonical import fingerprint, json_bytes
-from portbook.doors.http.mcp.resumable_stream import STANDALONE, EventStream, StreamPosition, resume_position
-from portbook.doors.http.mcp.retained_streams import RetainedStreams, StreamBudget
+from portbook.doors.http.mcp.resumable_streams import (
+    STANDALONE,
+    EventStream,
+    RetainedStreams,
+    StreamBudget,
+    StreamPosition,
+    resume_position,
+)
 from portbook.mcp.connection import McpConnection
-from portbook.mcp.running_request import Key
+from portbook.mcp.messages_from_client import Key
 from portbook.model import Answer
 
 __all__ = ["LiveSession", "LiveSessions", "label_of"]

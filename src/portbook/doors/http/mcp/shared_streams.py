@@ -15,15 +15,21 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from portbook.doors.http.mcp.keep_alive import KEEP_ALIVE, RETRY_MS, SILENCE_S
-from portbook.doors.http.mcp.resumable_stream import STANDALONE, EventStream, StreamPosition, Write
+from portbook.doors.http.mcp.resumable_streams import (
+    KEEP_ALIVE,
+    RETRY_MS,
+    SILENCE_S,
+    STANDALONE,
+    EventStream,
+    StreamPosition,
+    Write,
+)
 from portbook.errors import Failed, Reason
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification
-from portbook.mcp.node_and_its_mail import CHANGE, NOTICE, Node
-from portbook.mcp.relayed_answers_and_changes import change_of
+from portbook.mcp.node_mail_and_relay import CHANGE, NOTICE, Node, change_of
+from portbook.stores.connection_clock_and_errors import StoreError, UnknownOutcome
 from portbook.stores.mailbox import DraftMail, Mail
-from portbook.stores.store_errors import StoreError, UnknownOutcome
 from portbook.stores.stream_rows import OWN_STREAM, OwnStreamRow, StreamChange, StreamRow, StreamRows
 from portbook.wire.jsonrpc import mcp_refusal_frame
 from portbook.wire.sse import event, priming

@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl
 
 from portbook.boundary import Begun, Boundary
-from portbook.doors.http.message_route import message_route
 from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, reply_to
+from portbook.doors.http.rest_and_rpc_routes import message_route
 from portbook.doors.http.router import Route, Serve
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, Arrival, JSONObject
-from portbook.schema.cache import validator_for
+from portbook.schema.engine import validator_for
 from portbook.wire.lines_and_size_limit import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 

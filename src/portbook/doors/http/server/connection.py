@@ -12,16 +12,18 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final, cast
 
-from portbook.doors.http.body_check import MAX_DISCARDED_BYTES
 from portbook.doors.http.memory_limits import COUNTED_BYTES, MessageMemory, no_room
-from portbook.doors.http.server.answerer import Answerer
-from portbook.doors.http.server.deadlines import Phase
-from portbook.doors.http.server.flow_control import ClientInput, ClientOutput, limit_unsent
-from portbook.doors.http.server.head_parser import BadRequest
+from portbook.doors.http.request import MAX_DISCARDED_BYTES
+from portbook.doors.http.server.answerer_and_flow_control import (
+    Answerer,
+    ClientInput,
+    ClientOutput,
+    limit_unsent,
+)
+from portbook.doors.http.server.connection_limits_deadlines_and_overload import PROMPT, Phase, busy
 from portbook.doors.http.server.open_connections import ConnectionState, OpenConnections
-from portbook.doors.http.server.overload import PROMPT, busy
 from portbook.doors.http.server.peer_address import normal_address
-from portbook.doors.http.server.request_reader import RequestReader
+from portbook.doors.http.server.request_parser import BadRequest, RequestReader
 from portbook.doors.http.server.response_writer import CONTINUE, bad_request
 from portbook.errors import Reason, Refused
 from portbook.wire.lines_and_size_limit import OVERSIZE

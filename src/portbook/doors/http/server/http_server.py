@@ -11,8 +11,11 @@ from typing import Final, Protocol
 
 from portbook.doors.http.router import Router
 from portbook.doors.http.server.connection import ServerConnection
-from portbook.doors.http.server.connection_limits import ConnectionLimits, with_descriptors
-from portbook.doors.http.server.deadlines import Deadlines
+from portbook.doors.http.server.connection_limits_deadlines_and_overload import (
+    ConnectionLimits,
+    Deadlines,
+    with_descriptors,
+)
 from portbook.doors.http.server.listeners_of_workers import ConnectionTally, SharedListener
 from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.doors.http.server.peer_address import PeerAddresses

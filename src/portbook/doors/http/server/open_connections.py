@@ -11,19 +11,20 @@ from typing import Final, Protocol
 from portbook.doors.http.memory_limits import MessageMemoryLimit, SharedByteLimit
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.router import Router
-from portbook.doors.http.server.connection_limits import (
+from portbook.doors.http.server.connection_limits_deadlines_and_overload import (
+    NEVER,
     Admission,
     ConnectionLimits,
+    Deadlines,
+    Phase,
     Place,
     PlacedConnection,
+    Turns,
     is_served_by_reserve,
 )
-from portbook.doors.http.server.deadlines import NEVER, Deadlines, Phase
-from portbook.doors.http.server.head_parser import BadRequest
-from portbook.doors.http.server.overload import Turns
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
-from portbook.doors.http.server.replies_until_recorded import HeldReplies
-from portbook.doors.http.server.response_writer import date_line
+from portbook.doors.http.server.request_parser import BadRequest
+from portbook.doors.http.server.response_writer import HeldReplies, date_line
 
 __all__ = ["ConnectionState", "OpenConnection", "OpenConnections"]
 

@@ -9,7 +9,7 @@ from ssl import SSLContext
 from typing import Final
 
 from portbook.doors.http.server.connection import ServerConnection
-from portbook.doors.http.server.deadlines import Phase
+from portbook.doors.http.server.connection_limits_deadlines_and_overload import Phase
 from portbook.doors.http.server.open_connections import OpenConnections
 from portbook.executors.coroutines import start_now
 

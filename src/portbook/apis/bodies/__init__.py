@@ -1,1 +1,0 @@
-"""Request bodies that are not JSON: forms, files, text, binary data."""

@@ -1,0 +1,145 @@
+"""Plugins of pydantic: those that are installed work, and where there are none, nobody searches."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from portbook.tools.toolset_loader import may_have_plugins
+
+PLUGIN = """
+class Plugin:
+    def new_schema_validator(self, *given):
+        print("asked")
+        return None, None, None
+
+plugin = Plugin()
+"""
+
+SERVED = """
+import sys
+from portbook.tools.toolset_loader import spare_the_search
+spare_the_search()
+spare_the_search()
+import pydantic
+class Model(pydantic.BaseModel):
+    a: int
+finders = [finder for finder in sys.meta_path if "_PluginFinder" in repr(finder)]
+print(Model(a=1), "importlib.metadata" in sys.modules, len(finders))
+"""
+
+
+def installed(folder: Path, entry_points: str | None) -> Path:
+    """Return a folder with an installed package."""
+    info = folder / "a_package-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-package\nVersion: 1\n")
+    if entry_points is not None:
+        (info / "entry_points.txt").write_text(entry_points)
+    return folder
+
+
+def case(name: str, *values: object) -> object:
+    return pytest.param(*values, id=name)
+
+
+@pytest.mark.parametrize(
+    ("entry_points", "expected"),
+    [
+        case("no entry points", None, False),
+        case("of a command", "[console_scripts]\na = a:main\n", False),
+        case("a plugin", "[pydantic]\na = a:plugin\n", True),
+        case("a plugin in other words", "[ pydantic ]\na=a:plugin\n", True),
+    ],
+)
+def test_a_plugin_is_known_by_its_entry_point(
+    entry_points: str | None, expected: bool, tmp_path: Path
+) -> None:
+    assert may_have_plugins([str(installed(tmp_path, entry_points))]) is expected
+
+
+def test_what_cannot_be_read_may_have_a_plugin(tmp_path: Path) -> None:
+    assert not may_have_plugins([str(tmp_path), str(tmp_path / "missing")])
+    archive = tmp_path / "packages.zip"
+    archive.write_bytes(b"")
+    assert may_have_plugins([str(archive)])
+    (tmp_path / "old.egg").mkdir()
+    assert may_have_plugins([str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("folder", "file"),
+    [
+        case("an egg on the path", "a_package-1-py3.11.egg", "EGG-INFO/entry_points.txt"),
+        case("an egg in capitals", "a_package-1.EGG", "egg-info/entry_points.txt"),
+        case("metadata in capitals", "packages", "a_package-1.DIST-INFO/entry_points.txt"),
+        case("metadata of an egg in capitals", "packages", "a_package.Egg-Info/entry_points.txt"),
+    ],
+)
+def test_whatever_python_takes_for_a_package_is_looked_at(folder: str, file: str, tmp_path: Path) -> None:
+    path = tmp_path / folder / file
+    path.parent.mkdir(parents=True)
+    path.write_text("[pydantic]\na = a:plugin\n")
+    found = importlib.metadata.distributions(path=[str(tmp_path / folder)])
+    assert [point.group for each in found for point in each.entry_points] == ["pydantic"]
+    assert may_have_plugins([str(tmp_path / folder)])
+
+
+def test_a_finder_with_packages_of_its_own_may_have_a_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Finder:
+        def find_spec(self, *_: object) -> None: ...
+        def find_distributions(self, *_: object) -> list[object]:
+            return []
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    assert may_have_plugins([])
+
+
+def told(folder: Path, before: str = "", after: str = "") -> str:
+    """Return what a process says that makes a model, with the packages of `folder` beside ours."""
+    script = f"import sys; sys.path.append({str(folder)!r})\n{before}{SERVED}{after}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_installed_plugin_is_asked(tmp_path: Path) -> None:
+    (installed(tmp_path, "[pydantic]\na = a_plugin:plugin\n") / "a_plugin.py").write_text(PLUGIN)
+    assert told(tmp_path) == "asked\na=1 True 1\n"
+
+
+def test_without_a_plugin_nobody_reads_entry_points(tmp_path: Path) -> None:
+    assert told(installed(tmp_path, None)) == "a=1 False 1\n"
+
+
+def test_a_finder_that_alone_has_pydantic_is_asked_next(tmp_path: Path) -> None:
+    (installed(tmp_path, "[pydantic]\na = a_plugin:plugin\n") / "a_plugin.py").write_text(PLUGIN)
+    # At the first place until ours comes before it, and with nobody behind it who knows of pydantic.
+    finder = """
+from importlib.machinery import PathFinder
+class Alone:
+    def find_spec(self, name, path=None, target=None):
+        return PathFinder.find_spec(name, path, target) if name.startswith("pydantic.") else None
+class Others:
+    def find_spec(self, name, path=None, target=None):
+        return None if name.startswith("pydantic.") else PathFinder.find_spec(name, path, target)
+    def find_distributions(self, *given):
+        return PathFinder.find_distributions(*given)
+sys.meta_path[:] = [Alone(), *(Others() if each is PathFinder else each for each in sys.meta_path)]
+"""
+    assert told(tmp_path, finder) == "asked\na=1 True 1\n"
+
+
+def test_whatever_else_is_in_pydantics_module_is_there(tmp_path: Path) -> None:
+    script = """
+from pydantic.plugin import _loader
+group = _loader.PYDANTIC_ENTRY_POINT_GROUP
+real = sys.modules["pydantic.plugin._loader"]
+print(real is not _loader, hasattr(_loader, "no such thing"), hasattr(_loader, "nor this"))
+print(_loader.PYDANTIC_ENTRY_POINT_GROUP == group, sys.modules["pydantic.plugin._loader"] is real)
+"""
+    assert told(installed(tmp_path, None), after=script) == "a=1 False 1\nTrue False False\nTrue True\n"
