@@ -12,6 +12,7 @@ from support import counts, leftover_processes
 from support.longest_first import begin_with_longest
 from support.processor_times import ProcessorTimes
 from support.soak import Soak
+from support.tables_as_one import TablesAsOne
 
 if TYPE_CHECKING:
     from support.in_process_connection import Connection
@@ -25,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate-golden", action="store_true", help="write the golden files anew")
     parser.addoption("--soak", type=int, metavar="SEED", help="run what has a long count, with that count")
     parser.addoption("--soak-report", metavar="FILE", help="write a line for each promise there, not here")
+    parser.addoption("--tables-as-one", action="store_true", help="take a table of cases for one test")
     parser.addoption(
         "--processor-times", action="store_true", help="say how much processor time each file took"
     )
@@ -48,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Soak(config.getoption("--soak-report")))
     if config.getoption("--processor-times"):
         config.pluginmanager.register(ProcessorTimes())
+    if config.getoption("--tables-as-one"):
+        config.pluginmanager.register(TablesAsOne())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

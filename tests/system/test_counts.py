@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,11 +62,52 @@ def test_that_leaves_a_child():
     subprocess.run([sys.executable, "-c", leaving])
 """
 
+TABLES = """
+import pytest
+
+@pytest.fixture(scope="module")
+def of_the_file():
+    return []
+
+@pytest.fixture
+def of_each_test():
+    return []
+
+@pytest.mark.parametrize("one", [1, "two", None, 4.5, b"five", pytest.param((), id="six"), [7], len])
+@pytest.mark.parametrize(("left", "right"), [(1, 2), (3, 4)], ids=["low", "high"])
+def test_of_two_tables(one, left, right, of_the_file):
+    of_the_file.append(1)
+    assert len(of_the_file) % 16 in (1, 2, 0)
+
+@pytest.mark.parametrize("word", {"a": 1, "b": 2}, ids=lambda word: word * 3)
+def test_of_words(word):
+    pytest.fail(word)
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_that_is_given_what_no_other_is(number, of_each_test):
+    of_each_test.append(number)
+    assert of_each_test == [number]
+
+@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.skip)])
+def test_of_which_a_case_is_marked(number):
+    pass
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_of_which_a_case_skips(number):
+    if number == 2:
+        pytest.skip("not here")
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_that_passes(number):
+    pass
+"""
+
 
 def pytest_run(folder: Path, code: str, *options: str, before: str = "") -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(code)
     # With the hooks that this run has, and its plugins.
-    plugins = ("--disable-plugin-autoload", "-p", "xdist", "-p", "hypothesispytest", "-p", "conftest")
+    loaded = ("xdist", "timeout", "hypothesispytest", "conftest")
+    plugins = ("--disable-plugin-autoload", *(part for name in loaded for part in ("-p", name)))
     command = [sys.executable, "-m", "pytest", "-q", *plugins, "--rootdir", str(folder), *options]
     return subprocess.run(
         ["sh", "-c", f'{before}exec "$@"', "sh", *command, str(folder)],
@@ -153,3 +195,16 @@ def test_a_run_that_leaves_a_process_behind_fails_and_ends_it(tmp_path: Path) ->
 
 def test_a_run_begins_with_files_that_are_here() -> None:
     assert [file for file in LONGEST if not (TESTS / file).is_file()] == []
+
+
+def test_a_table_that_is_taken_for_one_test_runs_every_case_and_names_each_that_fails(tmp_path: Path) -> None:
+    apart = pytest_run(tmp_path, TABLES).stdout
+    as_one = pytest_run(tmp_path, TABLES, "--tables-as-one", "-rfs").stdout
+    assert "15 failed, 9 passed, 2 skipped in " in apart
+    assert "2 failed, 4 passed, 2 skipped in " in as_one
+    failed = re.findall(r"^FAILED \S+(\[.+?\]) - ", apart, re.MULTILINE)
+    assert re.findall(r"in case (\[.+\])$", as_one, re.MULTILINE) == failed
+    assert len(failed) == 15
+    assert "13 of 16 cases failed" in as_one
+    assert "2 of 2 cases failed" in as_one
+    assert "1 of 2 cases: [2] not here" in as_one
