@@ -29,8 +29,9 @@ PORTBOOK = (sys.executable, "-m", "portbook")
 def environment(**extra: str) -> dict[str, str]:
     """The environment of a person who has set nothing of Portbook's."""
     ours = ("PORTBOOK_", "SYN_", "MCP_")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return {**inherited, **extra}
+    # One by one: a thread may ask while pytest removes the name of the test that has ended.
+    inherited = {name: os.environ.get(name) for name in list(os.environ) if not name.startswith(ours)}
+    return {**{name: value for name, value in inherited.items() if value is not None}, **extra}
 
 
 def invoke(tool: str, arguments: object, *, id: object = 1, **params: object) -> bytes:
