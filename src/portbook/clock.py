@@ -50,7 +50,8 @@ class SystemClock:
 
 
 # How a timestamp goes on after its second: with the milliseconds, of three digits.
-_MILLISECONDS: Final = tuple(map("{:03d}Z".format, range(1000)))
+_DIGITS: Final = "0123456789"
+_MILLISECONDS: Final = tuple(a + b + c + "Z" for a in _DIGITS for b in _DIGITS for c in _DIGITS)
 
 
 def later(now: str, seconds: float) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
 from portbook.text.named_tuple import NamedTuple, new_tuple
+from portbook.text.slotted import slotted
 
 __all__ = [
     "JSON",
@@ -39,7 +39,6 @@ __all__ = [
     "Run",
     "Sealed",
     "Start",
-    "read_only",
 ]
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
@@ -183,17 +182,7 @@ class Identity(NamedTuple):
 NOBODY: Final = Identity("", "", "")
 
 
-@dataclass_transform(frozen_default=True)
-def read_only(cls: type[_T]) -> type[_T]:
-    """Make a data class that the type checker keeps from being changed.
-
-    For values that every call makes or reads many times: to keep them at run time, too, would take three
-    times as long to make one.
-    """
-    return dataclass(slots=True, repr=False)(cls)
-
-
-@read_only
+@slotted
 class Arrival:
     """How a message arrived: everything that a door reports about it."""
 
@@ -224,7 +213,7 @@ class CallerContext(NamedTuple):
 NO_CONTEXT: Final = CallerContext()
 
 
-@read_only
+@slotted
 class Caller:
     """The authenticated caller: the name of its key, and the tools that the key may use."""
 
@@ -260,7 +249,7 @@ class Occasion(NamedTuple):
     duration_ms: float | None = None
 
 
-@read_only
+@slotted
 class Call:
     """One request to the boundary, independent of the wire contract: data alone."""
 

@@ -118,6 +118,39 @@ def test_what_is_imported_already_stays_as_it_is() -> None:
     assert done.stdout == "True\n", done.stderr
 
 
+def test_a_server_does_not_import_email_for_a_date_that_nobody_reads(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(
+        "import sys\nfrom portbook import Toolset\ntoolset = Toolset('mail')\n"
+        "@toolset.tool(effect='read')\n"
+        "def mail(address: str) -> dict[str, str]:\n"
+        "    before = 'email.utils' in sys.modules\n"
+        "    from email.utils import parseaddr\n"
+        "    return {'before': str(before), 'address': parseaddr(address)[1]}\n"
+    )
+    call = {"name": "mail", "arguments": {"address": "A <a@b.example>"}}
+    client = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    said = [("initialize", client), ("tools/call", call)]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        for number, (method, params) in enumerate(said, start=1)
+    ]
+    done = subprocess.run(
+        [*PORTBOOK, "serve", "--stdio", "tools.py"],
+        input="\n".join([*lines, ""]),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+        timeout=60,
+    )
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["result"]["structuredContent"] == {"before": "False", "address": "a@b.example"}
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

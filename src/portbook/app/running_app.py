@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,6 +28,7 @@ from portbook.stages.rules_in_force import Rules
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.caller_keys import Keys
 from portbook.stores.stored_sessions import SessionStore
+from portbook.text.slotted import slotted
 from portbook.tools.catalog import Catalog
 from portbook.tools.toolset import Toolset
 
@@ -52,7 +52,7 @@ class ClosableSink(Sink, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@slotted(eq=False)
 class App:
     """A boundary ready to answer, and what has to be closed after it."""
 

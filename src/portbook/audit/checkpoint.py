@@ -19,14 +19,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.audit.chain import GENESIS
 from portbook.canonical import canonical_bytes
 from portbook.model import JSONObject
-from portbook.provenance.signing import PublicKey, Signer
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from portbook.provenance.signing import PublicKey, Signer
 
 __all__ = [
     "FAN_OUT",

@@ -29,10 +29,10 @@ from portbook.audit.checkpoint import (
 from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM, Journal, WrittenRecords
 from portbook.audit.log_reader import files_in, is_written_to, lines_from_end, stream_folder
 from portbook.clock import Clock, until
-from portbook.provenance.signing import Signer
 from portbook.stores.connection_clock_and_errors import Connection
 
 if TYPE_CHECKING:
+    from portbook.provenance.signing import Signer
     from portbook.stores.store_port import StorePort
 
 __all__ = ["CheckpointMaker", "CheckpointStore", "log_name"]

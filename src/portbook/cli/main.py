@@ -77,6 +77,7 @@ class _LateGroup(CommandGroup):
         try:
             if cmd_name == "serve":
                 import_asyncio()
+                _import_jsonschema()
             return importlib.import_module(f"portbook.cli.{cmd_name}").command
         finally:
             gc.freeze()
@@ -165,3 +166,20 @@ def import_asyncio() -> None:
                 del sys.modules[name]
     # Where importing a submodule puts it; so does importing the module itself, later.
     vars(asyncio)["sslproto"] = stand_ins["asyncio.sslproto"]
+
+
+def _import_jsonschema() -> None:
+    """Import the library without `email`, which it asks for the time at which it was built, and nothing else.
+
+    That is a dozen modules, with `random` and `calendar`: more than the library takes itself.
+    """
+    if "jsonschema_rs" in sys.modules or "email.utils" in sys.modules:
+        return
+    stand_in = ModuleType("email.utils")
+    vars(stand_in)["parsedate_to_datetime"] = str
+    sys.modules["email.utils"] = stand_in
+    try:
+        importlib.import_module("jsonschema_rs")
+    finally:
+        if sys.modules.get("email.utils") is stand_in:
+            del sys.modules["email.utils"]

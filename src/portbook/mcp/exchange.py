@@ -34,13 +34,13 @@ from portbook.model import (
     Outcome,
     Resumption,
     Sealed,
-    read_only,
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.mirrored_headers import VERSION, refuse_params
 from portbook.protocol.negotiation import Session
 from portbook.protocol.revisions_and_methods import Revision
 from portbook.text.named_tuple import NamedTuple, new_tuple
+from portbook.text.slotted import slotted
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import BEFORE_ID, BEFORE_RESULT, Id, UnusableId, generic_error, mcp_refusal_frame
@@ -67,7 +67,7 @@ REQUEST_MEMBERS: Final = 4
 NAME_AND_ARGUMENTS: Final = 2
 
 
-@read_only
+@slotted
 class ClientLink:
     """What is known of the client that sent a request, and the way to it before the answer."""
 

@@ -11,7 +11,7 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol, cast
 
 import orjson
@@ -20,6 +20,7 @@ from portbook.canonical import canonical_bytes, fingerprint
 from portbook.clock import Clock, later
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, InputNeeded, JSONObject, Resumption
+from portbook.text.slotted import slotted
 
 __all__ = ["Carried", "SignedStates", "StateCodec", "carried_by"]
 
@@ -91,7 +92,7 @@ class StateCodec(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@slotted(frozen=False, eq=False)
 class Carried:
     """The answers of a client, and the questions that they answer."""
 

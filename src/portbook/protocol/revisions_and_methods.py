@@ -7,11 +7,11 @@ official schemas and compares the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.slotted import slotted
 
 __all__ = [
     "HANDSHAKE_REVISIONS",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@slotted(eq=False)
 class Revision:
     """One revision of the protocol."""
 

@@ -11,12 +11,12 @@ folded bytes, where each byte is one character.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
 from typing import Final
 
 from portbook.schema.engine import LateValidator, Validator, compile_official
+from portbook.text.slotted import slotted
 
 __all__ = [
     "DROPPED",
@@ -63,7 +63,7 @@ def fold(data: bytes) -> str:
     return data.translate(_LOWER, DROPPED).decode("latin-1")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@slotted(eq=False)
 class Prefilter:
     """Passes bytes that may contain a secret."""
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from portbook.access.rate_limit import RateLimit, Rates
 from portbook.audit.basis import Bases
 from portbook.audit.record_form import RecordForms
 from portbook.envelope.call_envelope import CallEnvelopes
-from portbook.model import NOBODY, JSONObject, Kind, Run, Start, read_only
+from portbook.model import NOBODY, JSONObject, Kind, Run, Start
 from portbook.policy import Action, Decision, Policy, ToolPolicy
 from portbook.policy.decision_by_limits_and_rules import timeout_ms_of
 from portbook.redaction import Redactor
 from portbook.stores.caller_keys import Callers
+from portbook.text.slotted import slotted
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["InForce", "PreparedTool", "Rules"]
 
 
-@read_only
+@slotted
 class PreparedTool:
     """One row of the table that the pipeline runs on; made with the first call of its tool."""
 
@@ -92,7 +93,7 @@ class PreparedTool:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@slotted(eq=False)
 class Rules:
     """The rules in force. A reload makes new ones; a call keeps the rules that it began with."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 from portbook.audit.basis import Bases
@@ -24,12 +23,13 @@ from portbook.policy import Decision
 from portbook.redaction import Redactor
 from portbook.stages.rules_in_force import InForce, Rules
 from portbook.text.named_tuple import new_tuple
+from portbook.text.slotted import slotted
 from portbook.tools.catalog import Tool
 
 __all__ = ["CallState", "Trail"]
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@slotted(frozen=False, eq=False)
 class Trail:
     """The state that a call collects on its way through the stages; the only mutable value there."""
 

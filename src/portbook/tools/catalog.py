@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.canonical import NotJSON, digest, fingerprint
@@ -18,6 +18,7 @@ from portbook.protocol.mirrored_headers import BadMark, Mark, marked_params
 from portbook.schema.engine import BadSchema, LateValidator, Validator, compile_schema, validator_for
 from portbook.schema.json_schema_drafts import dialect_of
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.slotted import slotted
 from portbook.tools.spec import SKILL_SCHEME, BadTool, ToolSpec, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name, named_by
 from portbook.tools.uri_templates import UriTemplate
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Catalog", "LeftOutEntry", "Named", "Tool", "claims_of", "refused_claims", "require_apart"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@slotted(eq=False)
 class Tool:
     """A tool that is served."""
 

@@ -135,17 +135,10 @@ def bind_result(hints: dict[str, Any]) -> tuple[Finish, JSONObject | bool]:
         dump, schema = _through_pydantic(hint)
         return _finisher(dump, hint), schema
     fallback = cache(lambda: _through_pydantic(hint)[0])
-
-    give = plain.give
-
-    def give_or_dump(value: Any) -> Any:
-        try:
-            return give(value)
-        except (NotPlain, RecursionError):  # a circle, perhaps: pydantic says so
-            return fallback()(value)
-
-    finish = _finisher(give_or_dump, hint)
-    return finish, True if hint is Any else {"$schema": DIALECT, **plain.schema}
+    return _finisher(plain.give, hint, fallback), True if hint is Any else {
+        "$schema": DIALECT,
+        **plain.schema,
+    }
 
 
 def _through_pydantic(hint: Any) -> tuple[Finish, JSONObject | bool]:
@@ -155,8 +148,11 @@ def _through_pydantic(hint: Any) -> tuple[Finish, JSONObject | bool]:
     return (any_to_json, True) if hint is Any else converted_result(hint)
 
 
-def _finisher(dump: Finish, hint: Any) -> Finish:
-    """Return a function that serializes a result of this type, which declares no content."""
+def _finisher(dump: Finish, hint: Any, fallback: Callable[[], Finish] | None = None) -> Finish:
+    """Return a function that serializes a result of this type, which declares no content.
+
+    What `dump` does not take as plain is left to the `fallback`.
+    """
     is_open = _is_open(hint)
 
     def finish(value: Any) -> Any:
@@ -166,6 +162,13 @@ def _finisher(dump: Finish, hint: Any) -> Finish:
             _require_no_content(cast("Any", value))
         try:
             return dump(value)
+        except (NotPlain, RecursionError):  # a circle, perhaps: pydantic says so
+            if fallback is None:
+                raise
+        except ValueError as error:
+            raise _not_serializable(error) from None
+        try:
+            return fallback()(value)
         except ValueError as error:
             raise _not_serializable(error) from None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject, Kind
+from portbook.text.slotted import slotted
 from portbook.tools.tool_names import (
     identifier_of,
     is_declarable,
@@ -101,7 +102,7 @@ class Switch:
         """Whether it is off because a new definition of the same entry is served."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@slotted
 class ToolSpec:
     """One tool, resource or prompt, before its schemas are compiled."""
 
