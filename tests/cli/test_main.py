@@ -118,6 +118,31 @@ def test_what_is_imported_already_stays_as_it_is() -> None:
     assert done.stdout == "True\n", done.stderr
 
 
+@pytest.mark.parametrize(("is_ignored", "ended"), [(False, -signal.SIGINT), (True, 0)])
+def test_ctrl_c_while_the_command_line_is_imported_says_nothing(
+    tmp_path: Path, is_ignored: bool, ended: int
+) -> None:
+    # The first thing that it imports presses it, and imports the real one where that changed nothing.
+    (tmp_path / "click.py").write_text(
+        "import os, signal, sys\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.path.remove(os.path.dirname(__file__))\n"
+        "del sys.modules['click']\n"
+        "import click\n"
+        "sys.modules['click'] = click\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "portbook", "--version"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**environment(), "PYTHONPATH": str(tmp_path)},
+        timeout=60,
+        preexec_fn=(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if is_ignored else None,
+    )
+    assert (done.returncode, done.stderr) == (ended, "")
+
+
 def test_a_server_does_not_import_email_for_a_date_that_nobody_reads(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text(
         "import sys\nfrom portbook import Toolset\ntoolset = Toolset('mail')\n"
