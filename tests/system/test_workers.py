@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import signal
 import subprocess
@@ -104,6 +105,12 @@ def test_connections_that_stay_open_are_spread_over_all_workers(three: Workers) 
 def test_what_is_doubtful_in_the_settings_is_told_by_one_worker_for_all(three: Workers) -> None:
     (line,) = [line for line in three.said if "matches nothing that is served" in line]
     assert line.startswith("portbook: worker 1: warning: portbook.toml:")
+
+
+def test_a_line_about_what_a_tool_raised_names_the_worker(three: Workers) -> None:
+    three.call("wait", name="no/such/folder")
+    line = three.told("raised FileNotFoundError")
+    assert re.match(r"portbook: worker [123]: tool wait raised ", line), line
 
 
 @pytest.mark.covers("design.workers.health")

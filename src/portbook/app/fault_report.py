@@ -21,8 +21,10 @@ __all__ = ["frames_of", "line_of", "report_fault"]
 _MAX_LINE: Final = 1000
 
 
-def report_fault(fault: Fault, *, with_traceback: bool) -> None:
+def report_fault(fault: Fault, *, with_traceback: bool, speaker: str = "") -> None:
     """Print a fault to standard error; with its traceback, unless the tool meant it.
+
+    `speaker` is what this process calls itself, where several print to one standard error.
 
     The line is left out where it would block: callers can cause any number of them, and a client that never
     reads standard error must not stop the server.
@@ -31,7 +33,8 @@ def report_fault(fault: Fault, *, with_traceback: bool) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
         if with_traceback or select.select((), (sys.stderr,), (), 0)[1]:
             frames = escaped_lines(frames_of(fault.error)) if with_traceback and not fault.is_meant else ""
-            sys.stderr.write(f"portbook: {line_of(fault)}\n{frames}")
+            name = f"{speaker}: " if speaker else ""
+            sys.stderr.write(f"portbook: {name}{line_of(fault)}\n{frames}")
             sys.stderr.flush()
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from portbook.cli.serve_reload import Inherited
     from portbook.cli.worker_process import WorkerLink
     from portbook.doors.http.server.http_server import HttpServer
+    from portbook.exception_place import Fault
 
 __all__ = ["command", "serve_until_done"]
 
@@ -122,6 +123,7 @@ def command(
                 settings,
                 is_exposed=http_door is not None and http_door.is_exposed,
                 warn=warn,
+                on_fault=None if link is None else _report_fault_as(link.name, settings),
                 sink=_no_sink() if is_trial else None,
                 is_server=True,
                 is_shared=link is not None,
@@ -143,6 +145,13 @@ def command(
         on_ready = partial(_tell_ready, inherited, settings, app)
         serving = _serve(app, streams, http_door, load=load, on_ready=on_ready, warn=warn, link=link)
         _run(serving, with_http=http)
+
+
+def _report_fault_as(speaker: str, settings: Settings) -> Callable[[Fault], None]:
+    """Return what prints an exception of a tool, with the name of the process that ran it."""
+    from portbook.app.fault_report import report_fault
+
+    return partial(report_fault, with_traceback=settings.tracebacks, speaker=speaker)
 
 
 def _settings_from(servers: tuple[str, ...], config: Path | None, **given: Any) -> Settings:

@@ -97,8 +97,14 @@ class WorkerLink:
         place = WorkerPlace(*map(int, given.split(",")))
         for descriptor in (place.listener, place.link, place.tally):
             os.set_inheritable(descriptor, False)
-        speak_as(f"worker {place.number}")
-        return cls(place)
+        link = cls(place)
+        speak_as(link.name)
+        return link
+
+    @property
+    def name(self) -> str:
+        """Return what this worker calls itself on the standard error that it shares."""
+        return f"worker {self.place.number}"
 
     @property
     def tells_doubts(self) -> bool:
