@@ -10,7 +10,7 @@ import pytest
 from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.on_change import OnChange, PinSettings, Reaction, TrustedBy
 from portbook.pins.pinned_definitions import ServerDefinitions
-from portbook.pins.standing import Standing
+from portbook.pins.served_or_withheld import Standing
 from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.upstreams.listed_definitions import ObservedDefinition, Offer

@@ -10,12 +10,12 @@ from portbook.app.assemble import official_schemas
 from portbook.app.rules_from_settings import policy_of
 from portbook.app.tools_from_settings import Collected
 from portbook.net.destinations import Destinations
-from portbook.pins.standing import Standing
+from portbook.pins.served_or_withheld import Standing
 from portbook.protocol.message_validation import SchemaValidator
 from portbook.schema.official_schemas import SchemaStore
 from portbook.settings import Settings
 from portbook.tools.catalog import Catalog
-from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.all_servers import Fleet
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream, read_mcp
 from portbook.upstreams.trust import Judgement, Trust, Withheld

@@ -17,7 +17,7 @@ from portbook.pins.approved_definitions_in_lock import PinLock, approve_definiti
 from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
-from portbook.pins.standing import PinVerdict, PinVerdicts, judge
+from portbook.pins.served_or_withheld import PinVerdict, PinVerdicts, judge
 from portbook.stores.upstream_status_and_offers import ObservationStore
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream

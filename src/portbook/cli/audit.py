@@ -36,7 +36,7 @@ from portbook.audit.checkpoints_made_and_stored import CheckpointStore, log_name
 from portbook.audit.inclusion_proof import BadProof, InclusionProof, check_proof, covering, proof_of
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.keyed_digests import AuditKey, BadAuditKey, KeyedPart
-from portbook.audit.log_reader import Located, lines_of, stream_folder
+from portbook.audit.log_reader_and_follower import Located, lines_of, stream_folder
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
 from portbook.cli.audit_export_show_tail import audit_options, export, in_a_line, opened_log, show, tail
 from portbook.cli.exit_codes import ExitCode

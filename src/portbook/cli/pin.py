@@ -30,7 +30,7 @@ from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.difference import PartChange
 from portbook.pins.on_change import Grade, Reaction
 from portbook.pins.pinned_definitions import ServerDefinitions
-from portbook.pins.standing import PinVerdict, PinVerdicts, Standing
+from portbook.pins.served_or_withheld import PinVerdict, PinVerdicts, Standing
 from portbook.scan.scanned_text_and_finding import Tier
 from portbook.settings import Settings
 from portbook.stores.connection_clock_and_errors import StoreError

@@ -17,7 +17,7 @@ from portbook.globs import matches
 from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.revisions_and_methods import Revision
 from portbook.tools.catalog import Tool
-from portbook.tools.titles_icons_tags_and_annotations import hints_by_effect
+from portbook.tools.tool_metadata import hints_by_effect
 from portbook.tools.uri_templates import UriTemplate
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias, TypeVar, cast
 from portbook.access.approval_state_and_binding import State, Ticket
 from portbook.canonical import json_bytes
 from portbook.mcp.results import value_of
-from portbook.testing.boundary_of_test import NamedCallers, Source, World, key_of, make_world
+from portbook.testing.boundary_setup import NamedCallers, Source, World, key_of, make_world
 from portbook.testing.call_result import CallResult, result_of
 from portbook.testing.fixed_time import FixedClock
 from portbook.testing.inquiries_and_answers import Answers

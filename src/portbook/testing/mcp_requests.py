@@ -18,7 +18,7 @@ from portbook.model import Answer, JSONObject
 from portbook.protocol.negotiation import Session
 from portbook.protocol.revisions_and_methods import REVISIONS, Revision
 from portbook.stages.state import CallState
-from portbook.testing.boundary_of_test import World
+from portbook.testing.boundary_setup import World
 from portbook.testing.call_result import Noted, noting
 from portbook.testing.inquiries_and_answers import (
     Answers,

@@ -11,7 +11,7 @@ from portbook.canonical import fingerprint
 from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.change_grades import with_trusted_hints
 from portbook.pins.pinned_definitions import SERVER, ServerDefinitions
-from portbook.pins.standing import PinVerdict, PinVerdicts, judge, without_attacks
+from portbook.pins.served_or_withheld import PinVerdict, PinVerdicts, judge, without_attacks
 from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.upstreams.listed_definitions import ObservedDefinition, Offer

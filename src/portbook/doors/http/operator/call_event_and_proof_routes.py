@@ -30,7 +30,7 @@ from portbook.audit.checkpoint_and_log_verification import (
 )
 from portbook.audit.checkpoints_made_and_stored import CheckpointStore, log_name
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.audit.log_reader import Located
+from portbook.audit.log_reader_and_follower import Located
 from portbook.boundary import Boundary
 from portbook.canonical import json_bytes
 from portbook.clock import Clock

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.adopt.adopted_server import (
+from portbook.adopt.servers_and_aliases import (
     FoundServer,
     ServerPlace,
     adopted_servers,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from portbook.audit.record_form import shown_json
+from portbook.audit.record_views_and_fields import shown_json
 from portbook.canonical import canonical_bytes
 from portbook.policy import Decision, Policy
 from portbook.text.named_tuple import NamedTuple

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.record_form import RecordForms
+from portbook.audit.record_views_and_fields import RecordForms
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import NO_CONTEXT, Arrival, Call, Caller, CallerContext, Done, Outcome
 from portbook.policy import Action, Decision

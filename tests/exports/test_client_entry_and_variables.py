@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.openapi.yaml_reader import parse_yaml
-from portbook.exports.client_entry import (
+from portbook.exports.client_entry_and_variables import (
     ClientEntry,
     ConnectedServer,
     NeededSecrets,

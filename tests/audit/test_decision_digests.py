@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from portbook.audit.basis import Bases
+from portbook.audit.decision_digests import Bases
 from portbook.canonical import digest
 from portbook.policy import Action, Decision, Policy
 from portbook.tools.catalog import Catalog

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.audit import log_reader as records
+from portbook.audit import log_reader_and_follower as records
 from portbook.audit.journal import JsonlSink
-from portbook.audit.log_reader import (
+from portbook.audit.log_reader_and_follower import (
     Follower,
     Located,
     files_in,

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.pins.on_change import Grade, OnChange, Reaction
 from portbook.pins.pinned_definitions import SERVER, ServerDefinitions
-from portbook.pins.standing import Standing, judge
+from portbook.pins.served_or_withheld import Standing, judge
 
 TEXT: dict[str, Any] = {"type": "string"}
 TOOL: dict[str, Any] = {

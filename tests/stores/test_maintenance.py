@@ -8,7 +8,7 @@ from pathlib import Path
 from portbook.access.approval_state_and_binding import State
 from portbook.clock import later
 from portbook.stores.connection_clock_and_errors import Connection
-from portbook.stores.status_check_copy_restore import problems_of_store, restore_store, store_status
+from portbook.stores.maintenance import problems_of_store, restore_store, store_status
 from portbook.stores.stored_sessions import SessionStore
 from support.approval_world import ASK, START, FixedClock, World, approved, asked, for_order, refusal_of, why
 

@@ -12,7 +12,7 @@ import pytest
 
 from portbook.pins.on_change import PinSettings
 from portbook.tools.catalog import Catalog
-from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.all_servers import Fleet
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.trust import Memory, PinnedTrust
 from support.fake_upstream import validator

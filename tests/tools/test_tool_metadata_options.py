@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.tools.spec import BadTool
-from portbook.tools.titles_icons_tags_and_annotations import require_options
+from portbook.tools.tool_metadata import require_options
 
 
 @pytest.mark.parametrize(
