@@ -37,7 +37,7 @@ from portbook.cli.options import START_ERRORS, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail, print_json, say, stop_with, verdict_or_none
 from portbook.exports.client_table import CLIENTS, KnownClient
 from portbook.model import JSON, JSONObject
-from portbook.sandbox.allowed_files_and_system_calls import problem_of_system
+from portbook.sandbox.confined_command import problem_of_system
 from portbook.settings import CONFIG_NAME
 
 __all__ = ["command"]

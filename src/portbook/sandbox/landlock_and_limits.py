@@ -1,8 +1,8 @@
 """The program that confines itself and then becomes a server.
 
 Landlock for files and ports, a filter of system calls for the ways around it, limits, and no powers of root
-beyond those over files. It runs alone, as `python confine.py RULES COMMAND…`, and imports nothing of
-Portbook: RULES is JSON, as `allowed_files_and_system_calls.py` writes it. Whatever the server starts is
+beyond those over files. It runs alone, as `python landlock_and_limits.py RULES COMMAND…`, and imports
+nothing of Portbook: RULES is JSON, as `confined_command.py` writes it. Whatever the server starts is
 confined as well; nothing undoes it.
 """
 

@@ -13,16 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from portbook.sandbox import confine
-from portbook.sandbox.allowed_files_and_system_calls import (
-    FILTERED_MACHINES,
-    NotConfinable,
-    always_readable,
-    confined_command,
-    kernel_filter,
-    problem_of_system,
-)
+from portbook.sandbox import landlock_and_limits
+from portbook.sandbox.always_readable_files import always_readable
+from portbook.sandbox.confined_command import NotConfinable, confined_command, problem_of_system
 from portbook.sandbox.declared_sandbox import DeclaredSandbox
+from portbook.sandbox.seccomp_filter import FILTERED_MACHINES, kernel_filter
 
 ALLOWED, REFUSED, UNKNOWN = 0, errno.EACCES, errno.ENOSYS
 STREAM, DATAGRAM = socket.SOCK_STREAM, socket.SOCK_DGRAM
@@ -127,7 +122,7 @@ def test_a_system_that_cannot_is_told_apart(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str, version: int, why: str
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(confine, "abi", lambda: version)
+    monkeypatch.setattr(landlock_and_limits, "abi", lambda: version)
     assert why in str(problem_of_system())
     with pytest.raises(NotConfinable, match=why):
         confined_command(["sh"], DeclaredSandbox(), WHO, tmp_path)
