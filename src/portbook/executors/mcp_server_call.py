@@ -28,14 +28,13 @@ from portbook.executors.mcp_server_questions import (
 )
 from portbook.executors.mcp_server_request_and_result import (
     UpstreamRequest,
-    begin_result,
     capabilities_of,
     ending_by,
-    follow_task,
     params_of,
     require_own_addresses,
     result_in,
 )
+from portbook.executors.mcp_server_tasks import begin_result, follow_task
 from portbook.executors.unsent import NothingSent
 from portbook.model import Client, InputNeeded, JSONObject, Run
 from portbook.net.destinations import Destinations

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import Failed
-from portbook.executors.mcp_server_request_and_result import follow_task
+from portbook.executors.mcp_server_tasks import follow_task
 from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams.message_checks_and_meta import RpcError
 from support.fake_upstream import FakeLink, connected, text
