@@ -11,7 +11,13 @@ from typing import Any, Final
 
 from portbook.adopt.client_document import entries_at
 from portbook.adopt.json_toml_yaml_edits import toml_value
-from portbook.adopt.secrets_and_left_in_place import is_secret, may_be_secret, secrets_in, why_left
+from portbook.adopt.secrets_and_left_in_place import (
+    is_secret,
+    may_be_secret,
+    secret_file_of,
+    secrets_in,
+    why_left,
+)
 from portbook.exports.client_table import EntryStyle, KeyPath, KnownClient
 from portbook.model import JSON, JSONObject
 from portbook.redaction.detectors import spans_of_shapes
@@ -161,7 +167,7 @@ def _shown_argument(argument: str, secrets: Collection[str]) -> str:
 
 _MAX_ALIAS: Final = 40
 _NOT_IN_ALIAS: Final = late_pattern(r"[^a-z0-9]+")
-_NOT_IN_FILE: Final = late_pattern(r"[^A-Za-z0-9]+")
+_NOT_IN_VARIABLE: Final = late_pattern(r"[^A-Za-z0-9]+")
 _REFERENCE: Final = late_pattern(r"\$\{|\{env:")
 
 # The variables of our entry at each place, with their values.
@@ -313,12 +319,8 @@ def _adopted(
         alias,
         tuple(entries),
         {name: variable(name) for name, _ in first.env},
-        {name: unreserved(prefix, _NOT_IN_FILE.sub("_", name).upper()) for name in referring},
-        {
-            name: f"secrets/{alias}-{_NOT_IN_FILE.sub('-', name).lower()}"
-            for name, _ in first.headers
-            if name not in referring
-        },
+        {name: unreserved(prefix, _NOT_IN_VARIABLE.sub("_", name).upper()) for name in referring},
+        {name: secret_file_of(alias, name) for name, _ in first.headers if name not in referring},
     )
 
 
