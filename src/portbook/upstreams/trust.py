@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from portbook.canonical import fingerprint
-from portbook.pins.approved_definitions_in_lock import PinLock, approve
+from portbook.pins.approved_definitions_in_lock import WatchedPinLock
 from portbook.pins.change_grades import with_trusted_hints
 from portbook.pins.pinned_definitions import SERVER, ServerDefinitions
 from portbook.pins.served_or_withheld import PinVerdict, PinVerdicts, judge, without_attacks
@@ -61,8 +61,7 @@ class Trust(Protocol):
 
 # `PinnedTrust`: serves what `portbook.lock` approves, and what `on_change` accepts beside that.
 #
-# The lock is read again whenever it has changed, so that a review counts at once. A lock that cannot be read
-# changes nothing: what was approved before stays approved, and the operator is told.
+# A lock that cannot be read changes nothing: what was approved stays approved, and the operator is told.
 
 
 class Memory(NamedTuple):
@@ -95,12 +94,10 @@ class PinnedTrust:
 
         Raises `BadLock` where it cannot be used.
         """
-        self._folder = folder
         self._memory = memory
         self._tell = tell
         self._may_write = may_write
-        self._stamp = self._stamped()
-        self._pins = PinLock.read(folder)
+        self._lock = WatchedPinLock(folder)
         self._judged: dict[str, _Judged] = {}
         self._turn = threading.Lock()
 
@@ -109,7 +106,7 @@ class PinnedTrust:
 
         None where the lock has no tool and no prompt of it: then it has to be asked.
         """
-        approved = self._pins.servers.get(declared.alias)
+        approved = self._lock.pins.servers.get(declared.alias)
         if approved is None or not (approved.tools or approved.prompts):
             return None
         before = self._memory.recall(declared.alias) or Offer(declared.alias)
@@ -143,21 +140,15 @@ class PinnedTrust:
 
     def has_changed(self) -> bool:
         """Return whether the lock approves something else than before, and read it if so."""
-        stamp = self._stamped()
-        if stamp == self._stamp:
-            return False
-        self._stamp = stamp
         try:
-            pins = PinLock.read(self._folder)
+            return self._lock.has_changed()
         except BadLock as error:
             self._tell(f"{error}; what was approved before stays approved")
             return False
-        before, self._pins = self._pins, pins
-        return before != pins
 
     def _others(self, alias: str) -> dict[str, frozenset[str]]:
         """Return the names of the tools of the other servers: those approved, and those seen until now."""
-        found = {each: frozenset(pinned.tools) for each, pinned in self._pins.servers.items()}
+        found = {each: frozenset(pinned.tools) for each, pinned in self._lock.pins.servers.items()}
         for each, judged in self._judged.items():
             found[each] = found.get(each, frozenset()) | judged.tools
         found.pop(alias, None)
@@ -167,32 +158,23 @@ class PinnedTrust:
         self, declared: DeclaredUpstream, observed: ServerDefinitions, others: dict[str, frozenset[str]]
     ) -> ServerDefinitions | None:
         """Return what is approved because it is seen first; None where that approves nothing."""
-        if declared.pins.trust == "lock" or declared.alias in self._pins.servers:
+        if declared.pins.trust == "lock" or declared.alias in self._lock.pins.servers:
             return None
         return without_attacks(observed, judge(None, observed, declared.pins.on_change, others))
 
     def _approved(self, alias: str, clean: ServerDefinitions | None) -> ServerDefinitions | None:
-        approved = self._pins.servers.get(alias)
+        approved = self._lock.pins.servers.get(alias)
         if approved is not None or clean is None:
             return approved
         if not self._may_write:
             return clean
         try:
-            approve(self._folder, {alias: clean})
+            self._lock.approve({alias: clean})
         except (BadLock, OSError) as error:
             self._tell(f"mcp.{alias}: {LOCK_NAME} cannot be written, so nothing of it is approved: {error}")
             return None
-        self._stamp = self._stamped()
-        self._pins = PinLock.read(self._folder)
-        return self._pins.servers.get(alias)
-
-    def _stamped(self) -> tuple[int, int, int] | None:
-        """Return what tells one state of the file from the next: each write makes a new file."""
-        try:
-            found = (self._folder / LOCK_NAME).stat()
-        except OSError:
-            return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        self._lock.read_again()
+        return self._lock.pins.servers.get(alias)
 
 
 def pinned_part(declared: DeclaredUpstream, offer: Offer) -> ServerDefinitions:
