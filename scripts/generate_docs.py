@@ -26,7 +26,7 @@ from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
 from portbook.testing import client, inquiries_and_answers, upstream
 from portbook.testing.client import BaseTestClient, TestClient
-from portbook.tools.content import Content
+from portbook.tools.content_blocks import Content
 from portbook.tools.questions import Answered, Question, Sampled
 
 REFERENCE: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"

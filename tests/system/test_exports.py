@@ -30,7 +30,7 @@ from portbook.provenance.record_inputs_and_outputs import Subject
 from portbook.provenance.signing import BadKey, PublicKey, SigningKey
 from portbook.settings import BadSettings
 from portbook.testing import async_client, call_result, client, fixed_time, inquiries_and_answers, upstream
-from portbook.tools import content, questions
+from portbook.tools import content_blocks, questions
 from portbook.tools.context import Context
 from portbook.tools.contract_registry import BadBundle, SchemaRegistry
 from portbook.tools.images_and_audio import Audio, Image
@@ -45,7 +45,7 @@ def test_the_package_exports_exactly_these_names() -> None:
     contents = ("Blob", "Content", "Embedded", "Message", "ResourceLink", "Text")
     asked = ("Form", "OpenPage", "Roots", "Sample")
     assert exported == {
-        **{name: getattr(content, name) for name in contents},
+        **{name: getattr(content_blocks, name) for name in contents},
         **{name: getattr(questions, name) for name in asked},
         "Audio": Audio,
         "Image": Image,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portbook import Audio, Content, Embedded, Image, ResourceLink
-from portbook.tools.content import blocks_of
+from portbook.tools.content_blocks import blocks_of
 
 
 def test_every_form_of_content_is_written_as_mcp_has_it() -> None:

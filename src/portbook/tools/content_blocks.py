@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from portbook.model import JSONObject
-from portbook.tools.content_block import Content, base64_text
+from portbook.tools.content_class import Content, base64_text
 
 __all__ = [
     "Blob",
