@@ -14,7 +14,7 @@ from portbook.pins.on_change import PinSettings
 from portbook.tools.catalog import Catalog
 from portbook.upstreams.all_servers import Fleet
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.trust import Memory, PinnedTrust
+from portbook.upstreams.trust_by_lock import Memory, PinnedTrust
 from support.fake_upstream import validator
 from support.mcp_peer import SMALL_SERVER
 

@@ -21,7 +21,7 @@ from portbook.pins.served_or_withheld import PinVerdict, PinVerdicts, judge
 from portbook.stores.upstream_status_and_offers import ObservationStore
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.trust import pinned_part
+from portbook.upstreams.trust_by_lock import pinned_part
 
 __all__ = ["Offers", "PinReview", "ShownDefinition", "WithheldServer", "last_offers"]
 

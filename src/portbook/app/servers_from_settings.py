@@ -24,7 +24,7 @@ from portbook.tools.toolset import Changed
 from portbook.upstreams.all_servers import Fleet
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.transport import NotSent
-from portbook.upstreams.trust import Memory, PinnedTrust, Trust
+from portbook.upstreams.trust_by_lock import Memory, PinnedTrust, Trust
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -20,7 +20,7 @@ from portbook.adopt.client_document import NotReadable
 from portbook.adopt.file_change import ChangedMeanwhile, backup_path, read_if_there
 from portbook.adopt.running_clients import running_clients
 from portbook.adopt.servers_and_aliases import AdoptedServer
-from portbook.app.asked_servers import declared_servers
+from portbook.app.servers_asked_once import declared_servers
 from portbook.cli.adopt_candidates import Survey, home_folder, portbook_command, survey_clients
 from portbook.cli.adopt_report import (
     OfferedDecision,

@@ -29,7 +29,7 @@ from portbook.adopt.servers_and_aliases import (
     plain_alias,
     settings_text,
 )
-from portbook.app.asked_servers import ask_servers, declared_servers
+from portbook.app.servers_asked_once import ask_servers, declared_servers
 from portbook.cli.adopt_report import ServerRow, found_line, masked
 from portbook.cli.options import settings_from
 from portbook.escaping import escaped_lines
@@ -43,7 +43,7 @@ from portbook.stores.lock_file import LOCK_NAME
 from portbook.text.late_pattern import late_pattern
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream, read_mcp
-from portbook.upstreams.trust import pinned_part
+from portbook.upstreams.trust_by_lock import pinned_part
 
 __all__ = ["Survey", "home_folder", "portbook_command", "survey_clients"]
 

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, cast
 
 from portbook.errors import Failed, Reason, Refused
+from portbook.executors.cancelled_before_sending import NothingSent
 from portbook.executors.mcp_server_questions import (
     MAX_ROUNDS,
     HeldCall,
@@ -35,7 +36,6 @@ from portbook.executors.mcp_server_request_and_result import (
     result_in,
 )
 from portbook.executors.mcp_server_tasks import begin_result, follow_task
-from portbook.executors.unsent import NothingSent
 from portbook.model import Client, InputNeeded, JSONObject, Run
 from portbook.net.destinations import Destinations
 from portbook.net.taskless_waits import TimeLimited

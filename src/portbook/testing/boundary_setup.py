@@ -26,8 +26,8 @@ from portbook.model import JSON, Arrival
 from portbook.settings import Settings, by_key, load_settings
 from portbook.stores.caller_keys import AllowedKey, digest_of_key
 from portbook.testing.call_result import RecordsByCall, noting
+from portbook.testing.fake_http_api import FunctionHttpClient, Upstream, require_upstream
 from portbook.testing.fixed_time import CountingBytes, CountingIds, FixedClock
-from portbook.testing.upstream import FunctionHttpClient, Upstream, require_upstream
 from portbook.tools.toolset import Toolset
 
 __all__ = ["NamedCallers", "Source", "World", "key_of", "make_world"]

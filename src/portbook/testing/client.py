@@ -17,10 +17,10 @@ from portbook.canonical import json_bytes
 from portbook.mcp.results import value_of
 from portbook.testing.boundary_setup import NamedCallers, Source, World, key_of, make_world
 from portbook.testing.call_result import CallResult, result_of
+from portbook.testing.fake_http_api import Upstream
 from portbook.testing.fixed_time import FixedClock
-from portbook.testing.inquiries_and_answers import Answers
 from portbook.testing.mcp_requests import Replied, Speaker, Voice
-from portbook.testing.upstream import Upstream
+from portbook.testing.questions_and_answers import Answers
 
 __all__ = ["Approval", "BaseTestClient", "Decided", "TestClient"]
 

@@ -24,7 +24,7 @@ from portbook.upstreams.sse_transport import SseTransport
 from portbook.upstreams.stdio_server_process import StdioTransport, child_environment
 from portbook.upstreams.supervisor import ServerStatus, Supervisor, Watcher
 from portbook.upstreams.transport import NotSent, UpstreamLink
-from portbook.upstreams.trust import Trust, Withheld
+from portbook.upstreams.trust_by_lock import Trust, Withheld
 
 __all__ = ["Fleet"]
 

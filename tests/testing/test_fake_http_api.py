@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.testing import ApiRequest, ApiResponse, TestClient
-from portbook.testing.upstream import _response
+from portbook.testing.fake_http_api import _response
 
 SETTINGS: dict[str, Any] = {
     "http": {

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 from portbook.canonical import json_bytes
 from portbook.executors.coroutines import Coroutines
 from portbook.net.destinations import Destination, Destinations
-from portbook.net.dial import NotPermitted, Unreachable
+from portbook.net.dns_and_dial import NotPermitted, Unreachable
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import BodySink, Broken, Response, TooLarge
 from portbook.net.taskless_waits import TimeLimited

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Coroutine
 from typing import Any
 
-from portbook.doors.eager import SteppedCall
+from portbook.doors.taskless_calls import SteppedCall
 from portbook.executors.threads import LoopTurn
 from portbook.net.taskless_waits import TasklessFuture
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from portbook import Form, OpenPage, Roots, Sample
-from portbook.testing.inquiries_and_answers import given_by, inquiry_of, response_to
+from portbook.testing.questions_and_answers import given_by, inquiry_of, response_to
 
 FORM = inquiry_of(
     Form("Which size?", {"properties": {"size": {"enum": ["S", "L"]}}, "required": ["size"]}).request()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portbook.assets.compat.proof import every
+from portbook.assets.compat.compatibility_proof import every
 
 
 def test_each_statement_is_tried_and_all_have_to_hold() -> None:

@@ -18,7 +18,7 @@ from portbook.tools.catalog import Catalog
 from portbook.upstreams.all_servers import Fleet
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream, read_mcp
-from portbook.upstreams.trust import Judgement, Trust, Withheld
+from portbook.upstreams.trust_by_lock import Judgement, Trust, Withheld
 
 __all__ = ["ask_servers", "declared_servers", "observe_servers"]
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from portbook.app.asked_servers import ask_servers, declared_servers
+from portbook.app.servers_asked_once import ask_servers, declared_servers
 from portbook.settings import load_settings
 from portbook.upstreams.listed_definitions import Offer
 from support.pinned_folder import LIST, SEND, PinnedFolder

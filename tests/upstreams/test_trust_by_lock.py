@@ -15,7 +15,7 @@ from portbook.stores.connection_clock_and_errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.trust import Memory, PinnedTrust, pinned_part
+from portbook.upstreams.trust_by_lock import Memory, PinnedTrust, pinned_part
 
 TOOL: dict[str, Any] = {"name": "t", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
 CHANGED: dict[str, Any] = {**TOOL, "inputSchema": {"type": "object", "properties": {"a": {}}}}

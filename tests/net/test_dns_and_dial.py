@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from portbook.net.destinations import Destination, Destinations, parse_destination
-from portbook.net.dial import Dialler, NotPermitted, Unreachable, Untrusted
+from portbook.net.dns_and_dial import Dialler, NotPermitted, Unreachable, Untrusted
 from portbook.net.http_connection import HttpConnection
 from support.scripted_api import HANG, Certificates, Conversation, Upstream, answer, forwarder
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.dialects.choice import DialectName, choose_dialect
+from portbook.dialects.dialect_choice import DialectName, choose_dialect
 
 ENCLOSED = {"id": 1, "method": "mcp.tool.invoke"}
 NAMED = {"id": 1, "method": "validate_asset"}
