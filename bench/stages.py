@@ -22,7 +22,7 @@ from portbook.app.assemble import assemble
 from portbook.audit.journal import Journal
 from portbook.canonical import json_bytes
 from portbook.clock import SystemClock
-from portbook.dialects.choice import DialectName, choose_dialect
+from portbook.dialects.dialect_choice import DialectName, choose_dialect
 from portbook.dialects.envelope_messages import Envelope
 from portbook.envelope.request_for_envelope import REQUEST
 from portbook.executors.python import PythonExecutor

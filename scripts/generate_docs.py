@@ -24,9 +24,9 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
-from portbook.testing import client, inquiries_and_answers, upstream
+from portbook.testing import client, fake_http_api, questions_and_answers
 from portbook.testing.client import BaseTestClient, TestClient
-from portbook.tools.content import Content
+from portbook.tools.content_blocks import Content
 from portbook.tools.questions import Answered, Question, Sampled
 
 REFERENCE: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -400,7 +400,7 @@ _HANDED_OUT: Final = tuple(
 )
 
 # Aliases of types, and the modules that define them.
-_ALIASES: Final = {"Answers": inquiries_and_answers, "Decided": client, "Upstream": upstream}
+_ALIASES: Final = {"Answers": questions_and_answers, "Decided": client, "Upstream": fake_http_api}
 
 # Classes whose methods have sections of their own, and methods that decorate.
 _SECTIONED: Final = ("Toolset", "Context", "TestClient")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from portbook.errors import CanonicalError, Failed
     from portbook.provenance.record_inputs_and_outputs import Subject
     from portbook.provenance.signing import BadKey, PublicKey, SigningKey
-    from portbook.tools.content import Blob, Content, Embedded, Message, ResourceLink, Text
+    from portbook.tools.content_blocks import Blob, Content, Embedded, Message, ResourceLink, Text
     from portbook.tools.context import Context
     from portbook.tools.contract_registry import BadBundle, SchemaRegistry
     from portbook.tools.images_and_audio import Audio, Image
@@ -76,7 +76,7 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(
         ("Blob", "Content", "Embedded", "Message", "ResourceLink", "Text"),
-        "portbook.tools.content",
+        "portbook.tools.content_blocks",
     ),
     **dict.fromkeys(("Audio", "Image"), "portbook.tools.images_and_audio"),
     **dict.fromkeys(("Form", "OpenPage", "Roots", "Sample"), "portbook.tools.questions"),

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from portbook.dialects.asset_messages import Bare, refusal_frame
-from portbook.dialects.choice import DialectName, choose_dialect
+from portbook.dialects.dialect_choice import DialectName, choose_dialect
 from portbook.dialects.envelope_messages import METHOD, Envelope
 from portbook.dialects.exchange_contract import (
     Dialect,

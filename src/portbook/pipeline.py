@@ -26,7 +26,7 @@ from portbook.clock import Clock
 from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.exception_place import Fault, place_of
-from portbook.executors.unsent import NothingSent
+from portbook.executors.cancelled_before_sending import NothingSent
 from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (

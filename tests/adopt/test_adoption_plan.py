@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from portbook.adopt.adopted_server import ServerPlace, adopted_servers
 from portbook.adopt.adoption_plan import planned_clients, read_client_file
 from portbook.adopt.client_document import NotReadable
+from portbook.adopt.servers_and_aliases import ServerPlace, adopted_servers
 from portbook.exports.client_table import CLIENTS
 
 OF = {client.name: client for client in CLIENTS}

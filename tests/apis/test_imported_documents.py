@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.imported_documents import ImportSelection
 from portbook.apis.openapi.operations_and_names import OperationHead
+from portbook.apis.selected_operations import ImportSelection
 from portbook.apis.table_reader import Table
 from portbook.tools.spec import Effect
 

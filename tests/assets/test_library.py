@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from portbook.assets.asset_tools_and_resources import asset_tools
-from portbook.assets.library import EMPTY, Library, load_library, named_schema
+from portbook.assets.library import EMPTY, Library, load_library
+from portbook.assets.schema_choice import named_schema
 from portbook.assets.schema_files import component_of, schema_name, version_of
 from support.asset_samples import ASSET, TONE, Write
 from support.portbook_process import TESTS

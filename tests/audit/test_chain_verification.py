@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from portbook.audit.chain import GENESIS, Head, Links, head_of
 from portbook.audit.chain_verification import Break, ChainVerdict, verify
 from portbook.audit.journal import ChainedSink, chained
-from portbook.audit.log_reader import files_in, lines_of
+from portbook.audit.log_reader_and_follower import files_in, lines_of
 from portbook.canonical import json_bytes
 from support.counts import count
 

@@ -12,7 +12,7 @@ from portbook.audit.checkpoint import CheckpointRow, PrunedFile, Segment, root_o
 from portbook.audit.checkpoint_and_log_verification import verify_checkpoints
 from portbook.audit.checkpoints_made_and_stored import CheckpointMaker, CheckpointStore, log_name
 from portbook.audit.journal import Journal
-from portbook.audit.record_form import as_pieces
+from portbook.audit.record_views_and_fields import as_pieces
 from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.sqlite_store import Store
 

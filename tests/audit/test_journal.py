@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from portbook.audit.journal import ChainedSink, Journal
-from portbook.audit.record_form import as_pieces
+from portbook.audit.record_views_and_fields import as_pieces
 from portbook.canonical import json_bytes
 
 STARTED = "2026-01-02T03:04:05.678Z"

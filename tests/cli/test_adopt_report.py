@@ -10,8 +10,8 @@ from typing import Any
 import click
 import pytest
 
-from portbook.adopt.adopted_server import FoundServer, ServerPlace, adopted_servers
 from portbook.adopt.file_change import FileChange
+from portbook.adopt.servers_and_aliases import FoundServer, ServerPlace, adopted_servers
 from portbook.cli.adopt_report import (
     OfferedDecision,
     ServerRow,
@@ -25,7 +25,7 @@ from portbook.cli.adopt_report import (
 from portbook.exports.client_table import CLIENTS
 from portbook.pins.on_change import OnChange
 from portbook.pins.pinned_definitions import ServerDefinitions
-from portbook.pins.standing import judge
+from portbook.pins.served_or_withheld import judge
 from portbook.policy import Action
 from portbook.tools.spec import Effect
 

@@ -9,7 +9,7 @@ import click
 from portbook.cli.pin import approved_words, differing, report_data, report_words
 from portbook.pins.on_change import OnChange
 from portbook.pins.pinned_definitions import ServerDefinitions
-from portbook.pins.standing import judge
+from portbook.pins.served_or_withheld import judge
 
 TOOL: dict[str, Any] = {"name": "t", "inputSchema": {"type": "object"}}
 WIDENED: dict[str, Any] = {**TOOL, "inputSchema": {"type": "object", "properties": {"a\u2066": True}}}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook import SchemaRegistry
-from portbook.dialects.choice import DialectName, choose_dialect
+from portbook.dialects.dialect_choice import DialectName, choose_dialect
 from portbook.dialects.envelope_messages import METHOD, Envelope
 from portbook.errors import REASONS, CanonicalError, Failed, Finding, Reason, Refused
 from portbook.model import Arrival, CallerContext, Done, Outcome

@@ -14,7 +14,7 @@ from portbook.errors import Failed, Reason, Refused
 from portbook.executors.http import HttpExecutor
 from portbook.model import JSONObject
 from portbook.net.destinations import Destinations
-from portbook.net.dial import Dialler
+from portbook.net.dns_and_dial import Dialler
 from portbook.net.http_client import HttpClient
 from portbook.tools.catalog import Tool
 from support.http_scene import IDENTITY, Scene, failure, make_run, make_tool, play, result

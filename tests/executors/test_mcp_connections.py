@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from portbook.doors.eager import Remainder
+from portbook.doors.taskless_calls import Remainder
 from portbook.errors import Reason, Refused
+from portbook.executors.cancelled_before_sending import NothingSent
 from portbook.executors.mcp_server_call import UpstreamConnections
-from portbook.executors.unsent import NothingSent
 from portbook.model import Identity, Run
 from portbook.tools.spec import Effect, Switch, ToolSpec
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.executors.mcp_server_request_and_result import asked_in, require_state, result_of_state
+from portbook.executors.mcp_server_tasks import asked_in, require_state, result_of_state
 from portbook.protocol.revisions_and_methods import REVISIONS
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.message_checks_and_meta import BadAnswer, RpcError

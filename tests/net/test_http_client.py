@@ -11,7 +11,7 @@ import pytest
 
 from portbook.net import http_client
 from portbook.net.destinations import Destinations, parse_destination
-from portbook.net.dial import Dialler, NotPermitted, Unreachable, dial_system
+from portbook.net.dns_and_dial import Dialler, NotPermitted, Unreachable, dial_system
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import Broken, HttpConnection, TooLarge
 from support.scripted_api import HANG, Certificates, Conversation, Upstream, answer

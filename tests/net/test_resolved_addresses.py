@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from portbook.net.destinations import Destination, Destinations
-from portbook.net.dial import NotPermitted, SystemResolver, addresses_of
+from portbook.net.dns_and_dial import NotPermitted, SystemResolver, addresses_of
 
 API = Destination("https", "api.example.com", 443)
 LISTED = Destinations(["api.example.com", "127.0.0.1", "localhost"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.doors.eager import Remainder
+from portbook.doors.taskless_calls import Remainder
 from portbook.net.taskless_waits import TimeLimited
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.settings.all_problems_at_once import BadSettings
+from portbook.settings.bad_settings import BadSettings
 from portbook.settings.declared_settings import SETTINGS, CertificateFiles
 from portbook.settings.loading import value_from_text, value_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.settings import BadSettings
-from portbook.settings.all_problems_at_once import read_whole
+from portbook.settings.bad_settings import read_whole
 
 Complain = Callable[[tuple[str | int, ...], str], Exception]
 

@@ -10,9 +10,9 @@ import pytest
 from portbook.access.approval_state_and_binding import State
 from portbook.clock import SystemClock
 from portbook.stores.connection_clock_and_errors import StoreError
+from portbook.stores.maintenance import copy_store
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.sqlite_store import Store
-from portbook.stores.status_check_copy_restore import copy_store
 from support.approval_world import ASK, World, approved, asked, for_order, refusal_of, state_of, why
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from portbook.access.approval_state_and_binding import Ask
-from portbook.audit.record_form import RecordLines, whole_views
+from portbook.audit.record_views_and_fields import RecordLines, whole_views
 from portbook.dialects.exchange_contract import Exchange
 from portbook.errors import Reason, Refused
 from portbook.model import Arrival, Call, CallerContext, Completed, IdBytes, JSONObject, Run, Start

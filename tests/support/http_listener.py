@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from portbook.doors.http.router import Route, Router
 from portbook.doors.http.server.connection_limits_deadlines_and_overload import Deadlines
-from portbook.doors.http.server.http_server import HttpServer, ServerOptions
+from portbook.doors.http.server.http_server_and_shutdown import HttpServer, ServerOptions
 from portbook.doors.http.server.listeners_of_workers import bind
 from portbook.net.allowed_hosts_and_origins import Hosts
 

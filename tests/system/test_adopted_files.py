@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from portbook.adopt.json_toml_yaml_edits import parse_json
-from portbook.exports.client_entry import ConnectedServer, entry_for
+from portbook.exports.client_entry_and_variables import ConnectedServer, entry_for
 from portbook.exports.client_table import KnownClient
 from support.client_home import ClientHome, read_as_client
 from support.portbook_process import http_server

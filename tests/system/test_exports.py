@@ -29,8 +29,15 @@ from portbook.errors import CanonicalError, Failed
 from portbook.provenance.record_inputs_and_outputs import Subject
 from portbook.provenance.signing import BadKey, PublicKey, SigningKey
 from portbook.settings import BadSettings
-from portbook.testing import async_client, call_result, client, fixed_time, inquiries_and_answers, upstream
-from portbook.tools import content, questions
+from portbook.testing import (
+    async_client,
+    call_result,
+    client,
+    fake_http_api,
+    fixed_time,
+    questions_and_answers,
+)
+from portbook.tools import content_blocks, questions
 from portbook.tools.context import Context
 from portbook.tools.contract_registry import BadBundle, SchemaRegistry
 from portbook.tools.images_and_audio import Audio, Image
@@ -45,7 +52,7 @@ def test_the_package_exports_exactly_these_names() -> None:
     contents = ("Blob", "Content", "Embedded", "Message", "ResourceLink", "Text")
     asked = ("Form", "OpenPage", "Roots", "Sample")
     assert exported == {
-        **{name: getattr(content, name) for name in contents},
+        **{name: getattr(content_blocks, name) for name in contents},
         **{name: getattr(questions, name) for name in asked},
         "Audio": Audio,
         "Image": Image,
@@ -81,22 +88,22 @@ def test_the_package_exports_exactly_these_names() -> None:
 def test_the_package_for_tests_exports_exactly_these_names() -> None:
     exported = {name: getattr(portbook.testing, name) for name in portbook.testing.__all__}
     assert exported == {
-        "Answers": inquiries_and_answers.Answers,
-        "ApiRequest": upstream.ApiRequest,
-        "ApiResponse": upstream.ApiResponse,
+        "Answers": questions_and_answers.Answers,
+        "ApiRequest": fake_http_api.ApiRequest,
+        "ApiResponse": fake_http_api.ApiResponse,
         "Approval": client.Approval,
         "AsyncTestClient": async_client.AsyncTestClient,
         "BadSettings": BadSettings,
         "CallResult": call_result.CallResult,
         "Decided": client.Decided,
         "FixedClock": fixed_time.FixedClock,
-        "Inquiry": inquiries_and_answers.Inquiry,
+        "Inquiry": questions_and_answers.Inquiry,
         "LogMessage": call_result.LogMessage,
         "NoResult": call_result.NoResult,
         "Progress": call_result.Progress,
         "TestClient": client.TestClient,
         "Undecidable": Undecidable,
-        "Upstream": upstream.Upstream,
+        "Upstream": fake_http_api.Upstream,
         "Violation": call_result.Violation,
     }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from portbook.audit.chain_verification import verify
-from portbook.audit.log_reader import files_in, lines_of, record_of, stream_folder
+from portbook.audit.log_reader_and_follower import files_in, lines_of, record_of, stream_folder
 from support.counts import count
 from support.portbook_process import child
 

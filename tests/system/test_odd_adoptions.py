@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from portbook.sandbox.allowed_files_and_system_calls import problem_of_system
+from portbook.sandbox.confined_command import problem_of_system
 from support.client_home import ClientHome, read_as_client
 from support.portbook_process import environment
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.sandbox.allowed_files_and_system_calls import problem_of_system
+from portbook.sandbox.confined_command import problem_of_system
 from support.mcp_peer import Peer, peer_of, table
 from support.portbook_process import PORTBOOK, TESTS
 

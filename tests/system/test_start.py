@@ -94,7 +94,7 @@ NEVER = [
     "portbook.app.official_schema_override",
     "portbook.stores.sqlite_writer",
     "portbook.tools.asset_tool_schemas",
-    "portbook.tools.content",
+    "portbook.tools.content_blocks",
     "portbook.tools.http_operation",
     "portbook.tools.questions",
     "portbook.tools.resource_and_prompt_functions",

@@ -7,7 +7,7 @@ from typing import Any, cast
 from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.session_isolation import JudgedOffer, ProcessOffers
-from portbook.upstreams.trust import Judgement, Withheld
+from portbook.upstreams.trust_by_lock import Judgement, Withheld
 
 ONE, OTHER = object(), object()
 

@@ -19,7 +19,7 @@ from portbook.upstreams import served_offers as module
 from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.served_offers import ServedOffers
-from portbook.upstreams.trust import Memory, PinnedTrust
+from portbook.upstreams.trust_by_lock import Memory, PinnedTrust
 
 TOOL: dict[str, Any] = {
     "name": "copyAll",

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from portbook.adopt.adopted_server import (
+from portbook.adopt.adoption_journal import OurEntry
+from portbook.adopt.client_document import Entry, NotReadable, decoded, edited, parsed
+from portbook.adopt.file_change import FileChange, backup_path
+from portbook.adopt.servers_and_aliases import (
     AdoptedServer,
     FoundServer,
     ServerPlace,
@@ -18,9 +21,6 @@ from portbook.adopt.adopted_server import (
     is_ours,
     places_of,
 )
-from portbook.adopt.adoption_journal import OurEntry
-from portbook.adopt.client_document import Entry, NotReadable, decoded, edited, parsed
-from portbook.adopt.file_change import FileChange, backup_path
 from portbook.exports.client_table import EntryStyle
 from portbook.model import JSON, JSONObject
 

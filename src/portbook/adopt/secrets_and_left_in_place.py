@@ -1,4 +1,4 @@
-"""Which values of a client's entry are secrets, and why a server is left in place. Pure: no I/O."""
+"""Which values of an entry are secrets, the files of secrets, why a server is left in place. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from portbook.redaction.detectors import spans_of_shapes
 from portbook.redaction.secret_names import SecretNames
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["is_secret", "may_be_secret", "secrets_in", "why_file_is_left", "why_left", "why_not_asked"]
+__all__ = [
+    "is_secret",
+    "may_be_secret",
+    "secret_file_of",
+    "secrets_in",
+    "why_file_is_left",
+    "why_left",
+    "why_not_asked",
+]
 
 # Why a server of a client cannot be adopted, and is left in place.
 
@@ -124,6 +132,7 @@ def why_not_asked(problem: str) -> str:
 _REFERENCE_IN_ENTRY: Final = late_pattern(r"\$\{|\{env:|\{file:|^\$[A-Z_]+$")
 _SECRET_FLAG: Final = late_pattern(r"--?(?P<name>[A-Za-z][\w-]*)(?:=(?P<value>.+))?$")
 _SECRET_NAMES: Final = SecretNames(())
+_NOT_IN_FILE_NAME: Final = late_pattern(r"[^A-Za-z0-9]+")
 # Words, ports and modes are shorter.
 _RANDOM: Final = 16
 
@@ -160,3 +169,8 @@ def may_be_secret(name: str, value: str) -> bool:
     is_random = len(value) >= _RANDOM and " " not in value and "/" not in value
     is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return is_secret(name, value) or has_reference(value) or (is_random and is_mixed)
+
+
+def secret_file_of(alias: str, header: str) -> str:
+    """Return the file, beside the settings, into which the value of a server's header is put."""
+    return f"secrets/{alias}-{_NOT_IN_FILE_NAME.sub('-', header).lower()}"

@@ -1,7 +1,7 @@
 """Which files the documents of a gateway are in, and whether they are as they were fetched.
 
-`openapi` names files and addresses. Nothing is fetched here: an address stands for the file into which
-`portbook fetch` wrote its document.
+`openapi` names files and addresses. Nothing is fetched at start: an address stands for the file into which
+`portbook fetch` wrote its document; `fetch_document` does that.
 
 The section of `portbook.lock` about fetched documents has their digests, by file:
 
@@ -12,24 +12,34 @@ The file is meant for version control, so an address is written without its quer
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
+from portbook.apis.openapi.document_files import MAX_DOCUMENT_BYTES, Documents
+from portbook.apis.openapi.operations_and_names import read_openapi
 from portbook.apis.table_reader import Table
 from portbook.model import JSON
 from portbook.net.destinations import BadDestination, parse_url, without_secrets
 from portbook.schema.violation_wording import whole_pointer
 from portbook.stores.connection_clock_and_errors import BadLock
-from portbook.stores.lock_file import LOCK_NAME, LockFile, LockSection, change_section
+from portbook.stores.lock_file import LOCK_NAME, LockFile, LockSection, change_section, write_atomically
+
+if TYPE_CHECKING:
+    from portbook.apis.gateway import Gateway
 
 __all__ = [
+    "CannotFetch",
     "DocumentLock",
     "DocumentSource",
     "LockedDocument",
+    "WantedDocument",
+    "fetch_document",
     "is_address",
     "named_documents",
     "read_sources",
@@ -187,3 +197,144 @@ def read_sources(table: Table, gateway: str, folder: Path) -> list[DocumentSourc
             )
         found.append(DocumentSource(name, folder / locked.file, locked))
     return found
+
+
+# `portbook fetch`: a document is downloaded once, checked, written, and pinned by its digest.
+
+# Long enough for a large document over a slow line; a person waits for it.
+_TIMEOUT_S: Final = 60.0
+_ACCEPT: Final = "application/json, application/yaml, */*;q=0.5"
+# How HTML and XML begin, after a mark and spaces; no OpenAPI document does.
+_PAGE: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?A-Za-z]")
+_YAML: Final = (".yaml", ".yml")
+
+
+class CannotFetch(Exception):
+    """A document that was not fetched; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedDocument:
+    """A document to fetch."""
+
+    url: str
+    name: str = ""
+    """What its file is called by default, without a suffix; empty where its address says it."""
+    gateway: Gateway | None = None
+    before: LockedDocument | None = None
+    """What it was when it was last fetched, if it was."""
+
+
+def fetch_document(
+    wanted: WantedDocument,
+    lock: DocumentLock,
+    into: Path | None,
+    networks: tuple[str, ...],
+    *,
+    is_forced: bool,
+) -> tuple[DocumentLock, dict[str, Any]]:
+    """Fetch, check, write and pin a document; return the lock and a report.
+
+    Raises `CannotDownload`, `BadOpenAPI` or `CannotFetch` where it cannot be used, and `OSError` where it
+    cannot be written.
+    """
+    data = _downloaded(wanted, networks)
+    _require_no_page(data)
+    suffix = ".json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else ".yaml"
+    path = _path_for(wanted, lock, into, suffix, is_forced=is_forced)
+    before = lock.of_file(path) if path.exists() else None
+    operations = _count_operations(data, suffix)
+    digest = hashlib.sha256(data).hexdigest()
+    write_atomically(path, data)
+    locked = LockedDocument(wanted.url, os.path.relpath(path, lock.folder), digest)
+    lock = lock.with_document(locked)
+    lock.write()
+    report = {
+        "url": without_secrets(wanted.url),
+        "file": locked.file,
+        "sha256": digest,
+        "bytes": len(data),
+        "operations": operations,
+        "changed": before is None or before.sha256 != digest,
+        "gateway": None if wanted.gateway is None else wanted.gateway.name,
+    }
+    return lock, report
+
+
+def _require_no_page(data: bytes) -> None:
+    """Require that a document is not a web page, which is what people find at an API's own address.
+
+    Raises `CannotFetch` where it is one.
+    """
+    if _PAGE.match(data) is not None:
+        raise CannotFetch(
+            "this is a web page, not an OpenAPI document; give the address of the document itself; pages "
+            "often link to it as openapi.json, openapi.yaml or swagger.json"
+        )
+
+
+def _downloaded(wanted: WantedDocument, networks: tuple[str, ...]) -> bytes:
+    from portbook.net.document_download import download  # late: a start fetches nothing
+
+    gateway = wanted.gateway
+    proxy = None if gateway is None or gateway.proxy is None else parse_url(gateway.proxy).destination
+    return asyncio.run(
+        download(
+            wanted.url,
+            accept=_ACCEPT,
+            limit=MAX_DOCUMENT_BYTES,
+            timeout_s=_TIMEOUT_S,
+            networks=networks,
+            proxy=proxy,
+            ca_file=None if gateway is None else gateway.ca_file,
+        )
+    )
+
+
+def _path_for(
+    wanted: WantedDocument, lock: DocumentLock, into: Path | None, suffix: str, *, is_forced: bool
+) -> Path:
+    """Return where a document is written: where the operator says, where it was before, or under its name.
+
+    Raises `CannotFetch` for a file with the wrong suffix, and for one that holds something else.
+    """
+    before = wanted.before
+    name = wanted.name or _file_name(wanted.url)
+    path = into or lock.folder / (name + suffix if before is None else before.file)
+    if (path.suffix.lower() in _YAML) != (suffix == ".yaml"):
+        raise CannotFetch(f"it is {suffix[1:].upper()}; name a file that ends in {suffix} with --into")
+    there = lock.of_file(path)
+    is_known = there is not None and there.url == without_secrets(wanted.url)
+    if path.exists() and not is_known and not is_forced:
+        raise CannotFetch(
+            f"{path} exists and was not fetched from there; name a different file with --into, or use --force"
+        )
+    return path
+
+
+def _count_operations(data: bytes, suffix: str) -> int:
+    """Return how many operations a document has.
+
+    Raises `BadOpenAPI` where it cannot be read.
+    """
+    import tempfile  # late, as above
+
+    count = 0
+
+    def is_wanted(_: object) -> bool:
+        nonlocal count
+        count += 1
+        return False
+
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / f"document{suffix}"
+        draft.write_bytes(data)
+        read_openapi(Documents(draft), is_wanted)
+    return count
+
+
+def _file_name(url: str) -> str:
+    """Return a name for the file of a document: that in its address, without a suffix."""
+    parts = urlsplit(url)
+    stem = Path(parts.path).stem or parts.hostname or "openapi"
+    return "".join(character if character.isalnum() or character in "-_" else "_" for character in stem)[:80]

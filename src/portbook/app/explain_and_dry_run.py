@@ -143,7 +143,7 @@ def dry_run(settings: Settings) -> DryRun:
     warnings = list(collected.warnings)
     if collected.servers:
         # Starts processes: only where there are any.
-        from portbook.app.asked_servers import observe_servers
+        from portbook.app.servers_asked_once import observe_servers
         from portbook.app.servers_from_settings import dry_trust_of
 
         warnings += observe_servers(collected, dry_trust_of(settings))

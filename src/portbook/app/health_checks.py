@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from portbook.audit.shipping.shipping_task import ShippingTask
     from portbook.executors.http import HttpExecutor
     from portbook.stores.store_port import StorePort
-    from portbook.upstreams.fleet import Fleet
+    from portbook.upstreams.all_servers import Fleet
 
 __all__ = ["HealthChecks", "is_healthy"]
 

@@ -17,11 +17,11 @@ from portbook.pins.approved_definitions_in_lock import PinLock, approve_definiti
 from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions
-from portbook.pins.standing import PinVerdict, PinVerdicts, judge
+from portbook.pins.served_or_withheld import PinVerdict, PinVerdicts, judge
 from portbook.stores.upstream_status_and_offers import ObservationStore
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.trust import pinned_part
+from portbook.upstreams.trust_by_lock import pinned_part
 
 __all__ = ["Offers", "PinReview", "ShownDefinition", "WithheldServer", "last_offers"]
 

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, cast
 
 from portbook.app.rules_from_settings import policy_of
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.audit.log_reader import files_in, lines_from_end, record_of, stream_folder
+from portbook.audit.log_reader_and_follower import files_in, lines_from_end, record_of, stream_folder
 from portbook.model import JSON, JSONObject
 from portbook.policy import Policy, PolicyInput, Rule, decide
 from portbook.policy.where_condition import Gap, find

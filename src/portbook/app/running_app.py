@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from portbook.audit.shipping.shipping_task import ShippingTask
     from portbook.stores.shared_rates import TokenBlocks
     from portbook.stores.store_port import StorePort
-    from portbook.upstreams.fleet import Fleet
+    from portbook.upstreams.all_servers import Fleet
 
 __all__ = ["App", "ClosableSink", "current_rules", "permit"]
 

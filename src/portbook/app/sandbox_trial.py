@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from portbook.app.asked_servers import ask_servers
+from portbook.app.servers_asked_once import ask_servers
 from portbook.sandbox import observe
 from portbook.sandbox.declared_sandbox import DeclaredSandbox
 from portbook.sandbox.proposal import propose, read_notes

@@ -21,10 +21,10 @@ from portbook.settings import Settings
 from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.upstream_status_and_offers import CONFIRMED_S, ObservationStore, UpstreamStore
 from portbook.tools.toolset import Changed
-from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.all_servers import Fleet
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.transport import NotSent
-from portbook.upstreams.trust import Memory, PinnedTrust, Trust
+from portbook.upstreams.trust_by_lock import Memory, PinnedTrust, Trust
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

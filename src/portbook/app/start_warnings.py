@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,7 +17,6 @@ from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
-    from portbook.tools.http_operation import HttpOperation
 
 __all__ = ["OPERATOR_KEY", "blocked_by", "doubts_of", "policy_doubts", "problem_of_store", "unknown_servers"]
 
@@ -117,44 +115,11 @@ def _doubts_of_gateways(settings: Settings, policy: Policy, specs: Sequence[Tool
         is_backend = "." in name
         gateway = name if is_backend else f"http.{name}"
         declared = settings.position_of(*(name.split(".") if is_backend else ("http", name, "base_url")))
-        yield from _doubts_of_hosts(
-            gateway, own, policy, declared, settings.position_of("policy", "allowed_domains")
+        from portbook.policy.rules_without_effect import doubts_of_gateway  # late: many have no gateway
+
+        yield from doubts_of_gateway(
+            policy, gateway, own, declared, lambda key: settings.position_of("policy", key)
         )
-        methods = {operation.method for operation in own}
-        if policy.methods is not None and not methods & policy.methods:
-            missing, place = " or ".join(sorted(methods)), settings.position_of("policy", "allowed_methods")
-            yield (
-                f"{place}: policy.allowed_methods has none of the methods of "
-                f"{gateway} at {declared}; every call of its tools is denied; add {missing}"
-            )
-
-
-def _doubts_of_hosts(
-    gateway: str, operations: Sequence[HttpOperation], policy: Policy, declared: str, allowed: str
-) -> Iterator[str]:
-    """Yield the hosts of a gateway that may not be called; an unusable base URL has its own warning."""
-    denied = Counter(
-        (operation.destination.authority, operation.is_proposed, operation.is_elsewhere)
-        for operation in operations
-        if operation.destination is not None and not policy.lists(operation)
-    )
-    for (host, is_proposed, is_elsewhere), count in sorted(denied.items()):
-        if not is_proposed:
-            yield (
-                f"{allowed}: policy.allowed_domains excludes the host of "
-                f"{gateway}.base_url at {declared}; every call of its tools is denied; add the host"
-            )
-        elif policy.limits.allowed_domains is None:
-            why = "it has for single operations only" if is_elsewhere else "is not public https"
-            yield (
-                f"{declared}: the document of {gateway} names the server {host}, which {why}; calls of its "
-                f"{count} tools are denied; set base_url, or list it in allowed_domains"
-            )
-        else:
-            yield (
-                f"{allowed}: policy.allowed_domains excludes {host}, which the "
-                f"document of {gateway} at {declared} names; calls of its {count} tools are denied; add it"
-            )
 
 
 def doubts_of(

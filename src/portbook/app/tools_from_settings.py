@@ -89,7 +89,7 @@ def collect_tools(
     toolsets = [toolset for toolset, _ in sources]
     for name, table in settings.http_tables.items():
         from portbook.apis.http_table import read_http  # late, both: only where there is an API to call
-        from portbook.settings.all_problems_at_once import read_whole
+        from portbook.settings.bad_settings import read_whole
 
         with problems:
             declared = read_whole(
@@ -126,7 +126,7 @@ def collect_servers(settings: Settings) -> tuple[DeclaredUpstream, ...]:
     """
     if not settings.mcp_tables:
         return ()
-    from portbook.settings.all_problems_at_once import read_whole  # late, both: only where there is a server
+    from portbook.settings.bad_settings import read_whole  # late, both: only where there is a server
     from portbook.upstreams.mcp_table import read_mcp
 
     return read_whole(

@@ -1,28 +1,23 @@
-"""`Library`: the schemas and examples of two folders, read once; the schema that an asset is meant for.
+"""`Library`: the schemas and examples of two folders, read once.
 
 A schema that cannot be read or compiled is left out, with a warning that names its file and the reason; the
 rest are served. Lookups use memory only: a caller's name or path never reaches the file system.
-
-`named_schema` tells the schema of an asset by its members, or by its file name.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
-from typing import Final
-from urllib.parse import unquote
+from pathlib import Path
 
 from portbook.assets.json_files import objects_in
 from portbook.assets.library_folder_paths import listed_folder, spelled_folder
+from portbook.assets.schema_choice import named_schema
 from portbook.assets.schema_files import ALIASES, LeftOut, SchemaFolder, component_of, schema_name, version_of
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
 
-__all__ = ["EMPTY", "SCHEMA_REFERENCE", "Library", "LibrarySchema", "load_library", "named_schema"]
+__all__ = ["EMPTY", "Library", "LibrarySchema", "load_library"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,52 +162,3 @@ def _with_examples(library: Library, folder: Path, home: Path) -> Library:
         | {example.path: example for example in found}
         | {example.below: example for example in found},
     )
-
-
-# The schema of an asset.
-
-# An example may name its schema with this member, which no schema allows.
-SCHEMA_REFERENCE: Final = "$schemaRef"
-
-
-def named_schema(asset: JSON, path: str, known: Collection[str]) -> str:
-    """Return the name of the schema that an asset is meant for; `known` are the existing names.
-
-    1. From its member `schema`.
-    2. From its member `$schemaRef`: the last part of that address, without suffix.
-    3. From its file name: `tone.json`, `tone.valid.json` and `Tone_Example.json` are all meant for `tone`.
-       Where no known schema matches, the name up to its first dot.
-    """
-    if isinstance(asset, dict):
-        for member in ("schema", SCHEMA_REFERENCE):
-            said = asset.get(member)
-            if isinstance(said, str) and (name := _last_part(said, known)):
-                return name
-    folded = {_fold(name): name for name in sorted(known, reverse=True)}
-    for name in _candidates(path):
-        if name in known:
-            return name
-        if _fold(name) in folded:
-            return folded[_fold(name)]
-    return component_of(path)
-
-
-def _last_part(address: str, known: Collection[str]) -> str:
-    """Return the schema's name from a name, a path or a URL."""
-    if address in known:
-        return address
-    path = unquote(re.split(r"[?#]", address, maxsplit=1)[0])
-    return schema_name(PurePosixPath(path).name)
-
-
-def _candidates(path: str) -> Iterator[str]:
-    stem = schema_name(path)
-    yield stem
-    name = PurePosixPath(stem).name
-    yield name
-    yield name.split(".", 1)[0]
-    yield name.split("_", 1)[0]
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name).lower()

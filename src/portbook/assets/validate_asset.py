@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from portbook.assets.library import SCHEMA_REFERENCE, Library, LibrarySchema
+from portbook.assets.library import Library, LibrarySchema
+from portbook.assets.schema_choice import SCHEMA_REFERENCE
 from portbook.assets.schema_files import ALIASES
 from portbook.canonical import json_bytes
 from portbook.errors import Finding

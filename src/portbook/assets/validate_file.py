@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from portbook.assets.json_files import STDIN, CannotRead, read_named, read_walked
-from portbook.assets.library import SCHEMA_REFERENCE, Library, LibrarySchema
+from portbook.assets.library import Library, LibrarySchema
+from portbook.assets.schema_choice import SCHEMA_REFERENCE
 from portbook.assets.schema_files import SchemaBundle, SchemaFiles
 from portbook.assets.validate_asset import explain, without_reference
 from portbook.errors import Finding, Refused

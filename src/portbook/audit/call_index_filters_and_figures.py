@@ -20,7 +20,7 @@ from threading import Lock
 from typing import Any, Final
 
 from portbook.audit.journal import ENVELOPE_STREAM, EXECUTION_STREAM
-from portbook.audit.log_reader import files_in, record_of, stream_folder
+from portbook.audit.log_reader_and_follower import files_in, record_of, stream_folder
 from portbook.globs import matches, problem_of
 from portbook.model import JSON, JSONObject
 from portbook.tools.tool_names import TOOL_PREFIX

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from portbook.audit.journal import BASIS_STREAM, ENVELOPE_STREAM, EXECUTION_STREAM, INTENT_STREAM
-from portbook.audit.log_reader import (
+from portbook.audit.log_reader_and_follower import (
     Located,
     files_in,
     is_written_to,

@@ -23,7 +23,7 @@ from portbook.audit.checkpoint import (
     tree_root,
 )
 from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
-from portbook.audit.log_reader import (
+from portbook.audit.log_reader_and_follower import (
     Located,
     files_in,
     is_written_to,

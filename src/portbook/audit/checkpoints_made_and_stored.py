@@ -27,7 +27,7 @@ from portbook.audit.checkpoint import (
     root_of,
 )
 from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM, Journal, WrittenRecords
-from portbook.audit.log_reader import files_in, is_written_to, lines_from_end, stream_folder
+from portbook.audit.log_reader_and_follower import files_in, is_written_to, lines_from_end, stream_folder
 from portbook.clock import Clock, until
 from portbook.stores.connection_clock_and_errors import Connection
 

@@ -28,8 +28,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from portbook.audit.chain import HASH_DIGITS, Head, Links, head_of, links_of
-from portbook.audit.log_reader import files_in, is_served_to, lines_from_end, lines_of, stream_folder
-from portbook.audit.record_form import Pieces, RecordLines, as_pieces, whole_views
+from portbook.audit.log_reader_and_follower import (
+    files_in,
+    is_served_to,
+    lines_from_end,
+    lines_of,
+    stream_folder,
+)
+from portbook.audit.record_views_and_fields import Pieces, RecordLines, as_pieces, whole_views
 from portbook.canonical import json_bytes
 from portbook.text.named_tuple import NamedTuple
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hmac
 from hashlib import sha256
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from portbook.canonical import canonical_bytes, json_bytes
-from portbook.model import NO_CONTEXT, Call, Done, Outcome
+from portbook.escaping import escaped
+from portbook.model import JSON, NO_CONTEXT, Call, Done, JSONObject, Outcome
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["KEY_BYTES", "AuditKey", "BadAuditKey", "KeyedPart"]
+__all__ = ["KEY_BYTES", "AuditKey", "BadAuditKey", "KeyedPart", "NoDigests", "digested_bytes"]
 
 KEY_BYTES: Final = 32
 
@@ -26,6 +27,10 @@ _ID_DIGITS: Final = 16
 
 class BadAuditKey(ValueError):
     """What is no audit key; the message never quotes it."""
+
+
+class NoDigests(ValueError):
+    """A record without digests of this key; the message says why."""
 
 
 class AuditKey:
@@ -73,5 +78,31 @@ class AuditKey:
         )
         return f',"hmac":{{"key":"{self.key_id}",{",".join(digests)}}}'.encode()
 
+    def digests_in(self, record: JSONObject) -> dict[str, Any]:
+        """Return the digests in a record.
+
+        Raises `NoDigests` where it has none of this key.
+        """
+        digests = record.get("hmac")
+        if not isinstance(digests, dict):
+            raise NoDigests("the record has no such digests: no audit key was set when it was written")
+        if digests.get("key") != self.key_id:
+            raise NoDigests(
+                f"the digests of this record are under the key {escaped(str(digests.get('key')))}"
+            )
+        return digests
+
+    def matches(self, digests: dict[str, Any], part: KeyedPart, request_id: str, value: bytes) -> bool:
+        """Return whether the bytes of one part of a call are those whose digest its record has."""
+        return digests.get(part) == self.digest(part, request_id.encode(), value)
+
     def __repr__(self) -> str:
         return f"AuditKey({self.key_id})"
+
+
+def digested_bytes(part: KeyedPart, value: JSON) -> bytes:
+    """Return the bytes that are digested for a part that is given as JSON, to compare it with a record.
+
+    Raises `NotJSON` where it cannot be written.
+    """
+    return canonical_bytes(value) if part == "claims" else json_bytes(value)

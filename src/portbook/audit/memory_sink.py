@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from portbook.audit.record_form import RecordLines, whole_views
+from portbook.audit.record_views_and_fields import RecordLines, whole_views
 from portbook.model import JSONObject
 
 __all__ = ["MemorySink", "NoSink"]

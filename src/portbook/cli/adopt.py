@@ -14,13 +14,13 @@ from typing import TextIO
 
 import click
 
-from portbook.adopt.adopted_server import AdoptedServer
 from portbook.adopt.adoption_journal import AdoptionJournal
 from portbook.adopt.adoption_plan import PlannedChange, planned_clients
 from portbook.adopt.client_document import NotReadable
 from portbook.adopt.file_change import ChangedMeanwhile, backup_path, read_if_there
 from portbook.adopt.running_clients import running_clients
-from portbook.app.asked_servers import declared_servers
+from portbook.adopt.servers_and_aliases import AdoptedServer
+from portbook.app.servers_asked_once import declared_servers
 from portbook.cli.adopt_candidates import Survey, home_folder, portbook_command, survey_clients
 from portbook.cli.adopt_report import (
     OfferedDecision,
@@ -37,7 +37,7 @@ from portbook.cli.options import START_ERRORS, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail, print_json, say, stop_with, verdict_or_none
 from portbook.exports.client_table import CLIENTS, KnownClient
 from portbook.model import JSON, JSONObject
-from portbook.sandbox.allowed_files_and_system_calls import problem_of_system
+from portbook.sandbox.confined_command import problem_of_system
 from portbook.settings import CONFIG_NAME
 
 __all__ = ["command"]

@@ -16,7 +16,11 @@ from typing import Any, Final
 
 import click
 
-from portbook.adopt.adopted_server import (
+from portbook.adopt.adoption_plan import ClientFile, read_client_file
+from portbook.adopt.client_document import NotReadable
+from portbook.adopt.file_change import FileChange, read_if_there, write_file
+from portbook.adopt.secrets_and_left_in_place import why_file_is_left, why_not_asked
+from portbook.adopt.servers_and_aliases import (
     AdoptedServer,
     FoundServer,
     ServerPlace,
@@ -25,11 +29,7 @@ from portbook.adopt.adopted_server import (
     plain_alias,
     settings_text,
 )
-from portbook.adopt.adoption_plan import ClientFile, read_client_file
-from portbook.adopt.client_document import NotReadable
-from portbook.adopt.file_change import FileChange, read_if_there, write_file
-from portbook.adopt.secrets_and_left_in_place import why_file_is_left, why_not_asked
-from portbook.app.asked_servers import ask_servers, declared_servers
+from portbook.app.servers_asked_once import ask_servers, declared_servers
 from portbook.cli.adopt_report import ServerRow, found_line, masked
 from portbook.cli.options import settings_from
 from portbook.escaping import escaped_lines
@@ -37,13 +37,13 @@ from portbook.exports.client_table import CLIENTS, KnownClient, client_files
 from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.on_change import OnChange
 from portbook.pins.pinned_definitions import ServerDefinitions
-from portbook.pins.standing import PinVerdicts, judge, without_attacks
+from portbook.pins.served_or_withheld import PinVerdicts, judge, without_attacks
 from portbook.settings import CONFIG_NAME, BadSettings, Settings
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.text.late_pattern import late_pattern
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream, read_mcp
-from portbook.upstreams.trust import pinned_part
+from portbook.upstreams.trust_by_lock import pinned_part
 
 __all__ = ["Survey", "home_folder", "portbook_command", "survey_clients"]
 

@@ -12,17 +12,17 @@ from typing import Final, NamedTuple
 
 import click
 
-from portbook.adopt.adopted_server import AdoptedServer, FoundServer
 from portbook.adopt.client_document import decoded
 from portbook.adopt.file_change import FileChange
 from portbook.adopt.json_toml_yaml_edits import toml_value
+from portbook.adopt.servers_and_aliases import AdoptedServer, FoundServer
 from portbook.app.rules_from_settings import policy_of
 from portbook.escaping import escaped, escaped_lines
 from portbook.model import JSON
 from portbook.pins.approved_definitions_in_lock import PinLock
 from portbook.pins.change_grades import harm_of
 from portbook.pins.pinned_definitions import ServerDefinitions
-from portbook.pins.standing import PinVerdicts
+from portbook.pins.served_or_withheld import PinVerdicts
 from portbook.policy import Action, PolicyInput, decide
 from portbook.scan.scanned_text_and_finding import ScanCheck, ScanFinding
 from portbook.settings import Settings

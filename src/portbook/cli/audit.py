@@ -35,16 +35,15 @@ from portbook.audit.checkpoint_and_log_verification import (
 from portbook.audit.checkpoints_made_and_stored import CheckpointStore, log_name
 from portbook.audit.inclusion_proof import BadProof, InclusionProof, check_proof, covering, proof_of
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.audit.keyed_digests import AuditKey, BadAuditKey, KeyedPart
-from portbook.audit.log_reader import Located, lines_of, stream_folder
-from portbook.canonical import NotJSON, canonical_bytes, json_bytes
+from portbook.audit.keyed_digests import BadAuditKey, KeyedPart, NoDigests, digested_bytes
+from portbook.audit.log_reader_and_follower import Located, lines_of, stream_folder
+from portbook.canonical import NotJSON
 from portbook.cli.audit_export_show_tail import audit_options, export, in_a_line, opened_log, show, tail
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, fail, print_data, print_json, say, stop_with
 from portbook.escaping import escaped
-from portbook.model import JSONObject
 from portbook.provenance.signing import BadKey, PublicKey
 from portbook.settings import Settings
 
@@ -381,9 +380,12 @@ def match(
         found = records_of_call(settings.log_dir, request)[EXECUTION_STREAM]
         if not found:
             raise fail(f"there is no record of {escaped(identifier)}; `portbook audit tail` shows the newest")
-        digests = _digests(found[-1].record, key)
+        try:
+            digests = key.digests_in(found[-1].record)
+        except NoDigests as error:
+            raise fail(str(error)) from None
         matches = {
-            part: digests.get(part) == key.digest(part, request.encode(), _bytes_of(part, path))
+            part: key.matches(digests, part, request, _bytes_of(part, path))
             for part, path in given.items()
             if path is not None
         }
@@ -393,27 +395,13 @@ def match(
         raise click.exceptions.Exit(ExitCode.FAILURE)
 
 
-def _digests(record: JSONObject, key: AuditKey) -> dict[str, Any]:
-    """Return the digests in a record.
-
-    Raises `Exit` where it has none of this key.
-    """
-    digests = record.get("hmac")
-    if not isinstance(digests, dict):
-        raise fail("the record has no such digests: no audit key was set when it was written")
-    if digests.get("key") != key.key_id:
-        raise fail(f"the digests of this record are under the key {escaped(str(digests.get('key')))}")
-    return digests
-
-
 def _bytes_of(part: KeyedPart, path: Path) -> bytes:
     """Return the bytes that were digested.
 
     Raises `OSError` where the file cannot be read, `Exit` where it is not JSON.
     """
     try:
-        value = json.loads(path.read_bytes())
-        return canonical_bytes(value) if part == "claims" else json_bytes(value)
+        return digested_bytes(part, json.loads(path.read_bytes()))
     except (NotJSON, ValueError):
         raise fail(f"{escaped(str(path))}: not JSON", ExitCode.INVALID) from None
 

@@ -19,7 +19,7 @@ import click
 
 from portbook.audit.call_records import basis_of, call_data, outcome_of, records_of_call, request_id_of
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.audit.log_reader import (
+from portbook.audit.log_reader_and_follower import (
     Follower,
     Located,
     files_in,

@@ -85,7 +85,7 @@ def _check_settings(settings: Settings) -> _Checked:
 def _doubts_of_servers(settings: Settings) -> list[str]:
     if not settings.mcp_tables:
         return []
-    from portbook.app.asked_servers import declared_servers  # late: few settings have servers
+    from portbook.app.servers_asked_once import declared_servers  # late: few settings have servers
 
     return _server_doubts(settings, declared_servers(settings), os.environ)
 

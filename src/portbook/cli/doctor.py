@@ -16,7 +16,7 @@ from portbook.cli.options import config_option, json_option, settings_from
 from portbook.cli.output_and_errors import claim_stdout, print_data, problems_of
 from portbook.escaping import escaped
 from portbook.protocol.revisions_and_methods import REVISIONS
-from portbook.sandbox.allowed_files_and_system_calls import problem_of_system
+from portbook.sandbox.confined_command import problem_of_system
 from portbook.settings import BadSettings, Settings
 from portbook.version import __version__
 

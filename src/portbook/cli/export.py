@@ -16,7 +16,7 @@ from portbook.cli.export_bundle import MadeBundle, make_bundle
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.output_and_errors import claim_stdout, fail, print_data, print_json, say, stop_with
-from portbook.exports.client_entry import (
+from portbook.exports.client_entry_and_variables import (
     ConnectedServer,
     NeededSecrets,
     NotForClient,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.cli.reload_trial_and_watched_files import watched_files
-from portbook.exports.client_entry import NeededSecrets
+from portbook.exports.client_entry_and_variables import NeededSecrets
 from portbook.model import JSONObject
 from portbook.settings import BadSettings, Settings
 from portbook.tools.catalog import Catalog

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from portbook.app.running_app import App
 from portbook.doors.http.health_route import Fellows
 from portbook.doors.http.route_table import routes_of, sessions_of
-from portbook.doors.http.server.http_server import HttpServer, ServerOptions
+from portbook.doors.http.server.http_server_and_shutdown import HttpServer, ServerOptions
 from portbook.doors.http.server.listeners_of_workers import ConnectionTally, bind, is_host, is_loopback
 from portbook.doors.http.server.peer_address import BadProxy, PeerAddresses
 from portbook.doors.http.server.tls import BadCertificate, ServerCertificate

@@ -134,8 +134,8 @@ def run(command: click.Command, name: str) -> None:
 # the first use of anything in it. Everybody else who imports `ssl` gets the module itself.
 #
 # asyncio uses it for every TCP connection that it opens, to refuse sockets of TLS. So what calls HTTP APIs
-# and MCP servers over HTTP imports it at the start (`net/dial.py`). What remains: a tool that opens the
-# first TCP connection of its process with asyncio, and the first one to a receiver of syslog, import it
+# and MCP servers over HTTP imports it at the start (`net/dns_and_dial.py`). What remains: a tool that opens
+# the first TCP connection of its process with asyncio, and the first one to a receiver of syslog, import it
 # then, in the event loop; other calls wait meanwhile, once.
 
 _LATE: Final = ("ssl", "asyncio.sslproto")

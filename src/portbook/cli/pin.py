@@ -17,8 +17,8 @@ from typing import Any, Final, TextIO
 
 import click
 
-from portbook.app.asked_servers import ask_servers, declared_servers
 from portbook.app.pin_review import Offers, PinReview
+from portbook.app.servers_asked_once import ask_servers, declared_servers
 from portbook.app.store_from_settings import store_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
@@ -30,7 +30,7 @@ from portbook.pins.approved_definitions_in_lock import PinLock, approve
 from portbook.pins.difference import PartChange
 from portbook.pins.on_change import Grade, Reaction
 from portbook.pins.pinned_definitions import ServerDefinitions
-from portbook.pins.standing import PinVerdict, PinVerdicts, Standing
+from portbook.pins.served_or_withheld import PinVerdict, PinVerdicts, Standing
 from portbook.scan.scanned_text_and_finding import Tier
 from portbook.settings import Settings
 from portbook.stores.connection_clock_and_errors import StoreError
@@ -40,7 +40,7 @@ from portbook.stores.upstream_status_and_offers import ObservationStore
 from portbook.text.did_you_mean import did_you_mean
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
-from portbook.upstreams.trust import pinned_part
+from portbook.upstreams.trust_by_lock import pinned_part
 
 __all__ = [
     "PinnedServers",

@@ -11,7 +11,7 @@ import click
 from portbook.app.explain_and_dry_run import DryRun, dry_run
 from portbook.app.replay_of_recorded_calls import ReplayedCalls
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.audit.log_reader import records_in, stream_folder
+from portbook.audit.log_reader_and_follower import records_in, stream_folder
 from portbook.canonical import NotJSON
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import CommandGroup

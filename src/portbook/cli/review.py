@@ -34,7 +34,7 @@ from portbook.pins.approved_definitions_in_lock import approve_definitions
 from portbook.pins.difference import compared_parts
 from portbook.pins.on_change import Reaction
 from portbook.pins.pinned_definitions import ServerDefinitions
-from portbook.pins.standing import PinVerdict
+from portbook.pins.served_or_withheld import PinVerdict
 from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.store_port import StorePort
 from portbook.stores.upstream_status_and_offers import ObservationStore, UpstreamStore

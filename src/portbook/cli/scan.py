@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import click
 
-from portbook.app.asked_servers import ask_servers, declared_servers
+from portbook.app.servers_asked_once import ask_servers, declared_servers
 from portbook.assets.json_files import CannotRead, read_named
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
@@ -35,7 +35,7 @@ from portbook.scan.scanned_text_and_finding import ScanCheck, ScanFinding, Tier
 from portbook.scan.shadowing import Neighbours
 from portbook.schema.violation_wording import whole_pointer
 from portbook.stores.lock_file import LOCK_NAME
-from portbook.upstreams.trust import pinned_part
+from portbook.upstreams.trust_by_lock import pinned_part
 from portbook.wire.parsing import parse
 from portbook.wire.source_positions import Span, locate, span_at
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from portbook.cli.http_door import HttpDoor
     from portbook.cli.serve_reload import Inherited
     from portbook.cli.worker_process import WorkerLink
-    from portbook.doors.http.server.http_server import HttpServer
+    from portbook.doors.http.server.http_server_and_shutdown import HttpServer
     from portbook.exception_place import Fault
 
 __all__ = ["command", "serve_until_done"]

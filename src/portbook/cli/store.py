@@ -15,7 +15,7 @@ from portbook.cli.options import START_ERRORS, config_option, json_option, setti
 from portbook.cli.output_and_errors import claim_stdout, fail_with, print_data, say, stop_with
 from portbook.clock import SystemClock
 from portbook.stores.connection_clock_and_errors import StoreError
-from portbook.stores.status_check_copy_restore import problems_of_store, restore_store, store_status
+from portbook.stores.maintenance import problems_of_store, restore_store, store_status
 from portbook.stores.store_port import StorePort
 
 __all__ = ["command"]
@@ -85,8 +85,8 @@ def copy(source: Path, *, is_json: bool, config: Path | None) -> None:
 
     Approvals and keys stay valid there. What was open in SOURCE expires in the file. Stop the servers first.
     """
+    from portbook.stores.maintenance import copy_store
     from portbook.stores.sqlite_store import Store
-    from portbook.stores.status_check_copy_restore import copy_store
 
     out = claim_stdout()
     with _store(config) as target:

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, TextIO, cast
 import click
 
 from portbook.app.key_files import load_signing_key
-from portbook.canonical import NotJSON, json_bytes
+from portbook.canonical import json_bytes
 from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.output_and_errors import claim_stdout, stop_with
 from portbook.clock import SystemClock
@@ -25,13 +25,10 @@ from portbook.envelope.errors_and_warnings import EXECUTION_FAILED, Problem
 from portbook.envelope.program_output import MAX_OUTPUT_BYTES, TOO_LARGE, Form, Ran, outcome_of
 from portbook.envelope.request_for_envelope import Controls, Mode
 from portbook.envelope.wrap_unwrap_and_enclose import enclose, is_envelope
-from portbook.errors import Refused
 from portbook.escaping import escaped_json
 from portbook.model import Occasion
-from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
-from portbook.provenance.record_inputs_and_outputs import Subject
+from portbook.provenance.record_inputs_and_outputs import subject_of_program
 from portbook.provenance.signing import BadKey
-from portbook.wire.parsing import parse
 
 __all__ = ["command"]
 
@@ -40,8 +37,6 @@ _MAX_STDERR: Final = 16 << 10
 
 # What ends this process, and so has to end the program. Ctrl-C reaches both by itself.
 _PASSED_ON: Final = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
-
-_MEDIA_TYPES: Final = {".json": JSON_TYPE, ".txt": TEXT_TYPE, ".md": "text/markdown", ".csv": "text/csv"}
 
 
 @click.command("wrap", context_settings={"allow_interspersed_args": False})
@@ -87,15 +82,14 @@ def command(
     out = claim_stdout()
     try:
         signer = None if signing_key is None else load_signing_key(signing_key)
-        files = [_file(path, is_digested=digests) for path in inputs]
-        if provenance == "full" and (found := shutil.which(program[0])):
-            content, labels = Path(found).read_bytes(), {"role": "program"}
-            files.append(artifact_of("program", content, is_digested=digests, labels=labels))
-        subject = Subject(
-            (tool or Path(program[0]).name)[:200] or "unknown",
-            tool_version,
-            arguments=[_text(word) for word in program],
-            artifacts=tuple(files),
+        subject = subject_of_program(
+            [_text(word) for word in program],
+            ((_text(path), Path(path).read_bytes()) for path in inputs),
+            lambda: Path(found).read_bytes() if (found := shutil.which(program[0])) else None,
+            tool=(tool or Path(program[0]).name)[:200] or "unknown",
+            version=tool_version,
+            is_digested=digests,
+            is_full=provenance == "full",
         )
         controls = Controls(
             provenance is not None,
@@ -132,20 +126,6 @@ def _shown(envelope: bytes, out: TextIO) -> str:
 
 def _text(word: str) -> str:
     return os.fsencode(word).decode(errors="replace")
-
-
-def _file(path: str, *, is_digested: bool) -> Artifact:
-    """Return a file as an artifact, as JSON if it is valid JSON."""
-    content, name = Path(path).read_bytes(), _text(path)
-    media_type = _MEDIA_TYPES.get(Path(path).suffix.lower())
-    if media_type == JSON_TYPE:
-        try:
-            return artifact_of(
-                name, parse(content), is_digested=is_digested, media_type=JSON_TYPE, locator=name
-            )
-        except (Refused, NotJSON):
-            media_type = None
-    return artifact_of(name, content, is_digested=is_digested, media_type=media_type, locator=name)
 
 
 def _run(program: tuple[str, ...]) -> Ran:

@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any, Final, cast
 
 from portbook.boundary import Boundary
-from portbook.doors.eager import Remainder, SteppedCall
 from portbook.doors.stdio import Reader, Writer
+from portbook.doors.taskless_calls import Remainder, SteppedCall
 from portbook.mcp.messages_from_client import Key, Order, Work
 from portbook.mcp.report_queue import run_on
 from portbook.model import Answer, Arrival

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 from portbook.apis.gateway import Gateway, Login, ManagedIdentity, Secret
 from portbook.errors import Refused
 from portbook.net.destinations import BadDestination, Destinations, ParsedURL, parse_url
-from portbook.net.dial import NotPermitted, Unreachable, Untrusted
+from portbook.net.dns_and_dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, TooLarge
 from portbook.tools.http_operation import CredentialForm, CredentialUse

@@ -17,6 +17,7 @@ from typing import Final
 from portbook.apis.gateway import Gateway
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.api_credentials import Credentials, NoCredential, SentCredentials
+from portbook.executors.cancelled_before_sending import NothingSent
 from portbook.executors.http_request import ComposedRequests, RequestForm, proxy_of
 from portbook.executors.http_response import (
     answer_beside,
@@ -25,10 +26,9 @@ from portbook.executors.http_response import (
     retry_after_s,
     upstream_failed,
 )
-from portbook.executors.unsent import NothingSent
 from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destinations, parse_url
-from portbook.net.dial import NotPermitted, Unreachable, Untrusted
+from portbook.net.dns_and_dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import (
     MAX_REDIRECTS,
     REDIRECTS,

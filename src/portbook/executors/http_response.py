@@ -19,7 +19,7 @@ from portbook.apis.path_and_query_values import TakenNames
 from portbook.errors import Failed, Reason, Refused
 from portbook.model import JSON, ApiAnswer, JSONObject
 from portbook.net.http_connection import Response, TooLarge
-from portbook.tools.content import Embedded, Text, blocks_of
+from portbook.tools.content_blocks import Embedded, Text, blocks_of
 from portbook.tools.http_operation import HttpOperation
 from portbook.tools.images_and_audio import Audio, Image
 from portbook.tools.media_types import BINARY_TYPE, MediaKind, essence, is_json, kind_of

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, cast
 
 from portbook.errors import Failed, Reason, Refused
+from portbook.executors.cancelled_before_sending import NothingSent
 from portbook.executors.mcp_server_questions import (
     MAX_ROUNDS,
     HeldCall,
@@ -28,23 +29,21 @@ from portbook.executors.mcp_server_questions import (
 )
 from portbook.executors.mcp_server_request_and_result import (
     UpstreamRequest,
-    begin_result,
     capabilities_of,
     ending_by,
-    follow_task,
     params_of,
     require_own_addresses,
     result_in,
 )
-from portbook.executors.unsent import NothingSent
+from portbook.executors.mcp_server_tasks import begin_result, follow_task
 from portbook.model import Client, InputNeeded, JSONObject, Run
 from portbook.net.destinations import Destinations
 from portbook.net.taskless_waits import TimeLimited
 from portbook.protocol.message_validation import INPUT_REQUIRED
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import ToolSpec
+from portbook.upstreams.all_servers import Fleet
 from portbook.upstreams.connection import UpstreamConnection
-from portbook.upstreams.fleet import Fleet
 from portbook.upstreams.message_checks_and_meta import TASK, BadAnswer, RpcError, is_created_task
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.session_isolation import InstanceOwner

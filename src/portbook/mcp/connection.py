@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import fingerprint, json_bytes
-from portbook.dialects.choice import DialectName, choose_dialect
+from portbook.dialects.dialect_choice import DialectName, choose_dialect
 from portbook.errors import Reason, Refused
 from portbook.exception_place import place_of
 from portbook.mcp.client_subscriptions import ClientSubscriptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from portbook.dialects.choice import DialectName
+from portbook.dialects.dialect_choice import DialectName
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.task_board import TaskBoard

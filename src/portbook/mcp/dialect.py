@@ -30,7 +30,7 @@ from portbook.mcp.exchange import (
     bound_to,
 )
 from portbook.mcp.method_handlers import About, Asked, Handler, Handlers, TaskStore
-from portbook.mcp.notifications_to_client import Mode, Notifications, first_of
+from portbook.mcp.notifications_to_client import Notifications
 from portbook.mcp.results import Results
 from portbook.mcp.rounds_and_request_state import Carried, StateCodec, carried_by
 from portbook.model import (
@@ -52,7 +52,7 @@ from portbook.protocol.extensions import (
     findings_of,
     missing_extension,
 )
-from portbook.protocol.message_validation import SchemaValidator
+from portbook.protocol.message_validation import Mode, SchemaValidator
 from portbook.protocol.mirrored_headers import VERSION, are_mirrored, refuse_headers
 from portbook.protocol.negotiation import META_REVISION, Session, revision_of
 from portbook.protocol.revisions_and_methods import REVISIONS, Revision, Sender, method_of
@@ -326,7 +326,11 @@ class McpDialect:
             refusal = refuse_headers(headers, message, revision.name)
             if refusal is not None:
                 return refusal
-        if not served.allows(message) and (flaw := self._refuse_invalid(message, method, revision)):
+        if not served.allows(message) and (
+            flaw := self._validator.refuse_incoming(
+                method, message, revision.name, self._incoming, self._warn
+            )
+        ):
             return flaw
         if not isinstance(message.get("params", _NO_META), dict):  # also where the schema is not enforced
             return Refused(Reason.BAD_PARAMS, (Finding("/params", "must be an object", "type", ""),))
@@ -356,15 +360,6 @@ class McpDialect:
                 served = served._replace(allows=allows, is_sound=served.is_sound if asks_more else allows)
         self._served[revision.name][method] = served
         return served
-
-    def _refuse_invalid(self, message: JSONObject, method: str, revision: Revision) -> Refused | None:
-        """Return the refusal of a message that the official schema does not allow; or warn."""
-        findings = self._validator.findings(method, message, revision.name)
-        if self._incoming == "enforce":
-            is_frame = any(finding.pointer in ("/id", "/jsonrpc", "/method") for finding in findings)
-            return Refused(Reason.NOT_JSONRPC if is_frame else Reason.BAD_PARAMS, findings)
-        self._warn(f"incoming {method} breaks {revision.name}: {first_of(findings)}")
-        return None
 
     def _refuse_extension(
         self, message: JSONObject, method: str, meta: JSONObject, headers: Mapping[str, str] | None

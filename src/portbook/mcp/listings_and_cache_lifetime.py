@@ -1,4 +1,4 @@
-"""Lists of tools, resources and prompts: filtered by what a caller may see, in pages. Pure: no I/O.
+"""Lists of tools, resources, prompts and skills: filtered by what a caller may see, in pages. Pure: no I/O.
 
 An entry is made once per revision, in the form that the revision has. A result says how long a client may
 cache it, where its revision does.
@@ -17,7 +17,8 @@ from portbook.globs import matches
 from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.revisions_and_methods import Revision
 from portbook.tools.catalog import Tool
-from portbook.tools.titles_icons_tags_and_annotations import hints_by_effect
+from portbook.tools.spec import SKILL_SCHEME
+from portbook.tools.tool_metadata import hints_by_effect
 from portbook.tools.uri_templates import UriTemplate
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "described_prompt",
     "described_resource",
     "described_tool",
+    "directory_of",
     "has_tasks",
     "is_object_schema",
     "is_template",
@@ -37,6 +39,8 @@ __all__ = [
     "missing_servers_of",
     "page_of",
     "shown_in",
+    "skill_of",
+    "skills_of",
 ]
 
 # Pages of a list, and their cursors.
@@ -269,3 +273,49 @@ def cached_by_all(result: JSONObject) -> JSONObject:
 
 def _cacheable(result: JSONObject, scope: str, cache_ms: int) -> JSONObject:
     return {**result, "resultType": "complete", "ttlMs": cache_ms, "cacheScope": scope}
+
+
+# The skills extension: lists Agent Skills, and their folders.
+
+_FOLDER: Final = "inode/directory"
+
+
+def skills_of(tools: list[Tool]) -> list[tuple[str, JSONObject]]:
+    """Return the entries of skills, by the URI of each `SKILL.md`."""
+    return [(tool.spec.name, cast("JSONObject", tool.spec.skill)) for tool in tools]
+
+
+def skill_of(tools: list[Tool], params: JSONObject) -> JSONObject:
+    """Return the entry of the skill that `params` name.
+
+    Raises `Refused` where there is none.
+    """
+    found = dict(skills_of(tools)).get(cast("str", params["uri"]))
+    if found is None:
+        raise _refused("no skill has this URI; list the skills")
+    return {"skill": found}
+
+
+def directory_of(tools: list[Tool], params: JSONObject, revision: Revision) -> list[tuple[str, JSONObject]]:
+    """Return the direct children of a skill's folder: files and folders.
+
+    Raises `Refused` where there is no such folder.
+    """
+    inside = cast("str", params["uri"]).rstrip("/") + "/"
+    children: dict[str, JSONObject] = {}
+    if inside.startswith(SKILL_SCHEME):
+        for tool in tools:
+            uri = tool.spec.name
+            if not uri.startswith(inside):
+                continue
+            name, slash, _ = uri[len(inside) :].partition("/")
+            child = inside + name
+            folder: JSONObject = {"uri": child, "name": name, "mimeType": _FOLDER}
+            children[child] = folder if slash else described_resource(tool, revision)
+    if not children:
+        raise _refused("no folder of a skill has this URI; list the skills")
+    return sorted(children.items())
+
+
+def _refused(message: str) -> Refused:
+    return Refused(Reason.BAD_PARAMS, (Finding("/params/uri", message, "uri", ""),))

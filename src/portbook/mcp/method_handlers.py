@@ -18,10 +18,13 @@ from portbook.mcp.listings_and_cache_lifetime import (
     described_prompt,
     described_resource,
     described_tool,
+    directory_of,
     has_tasks,
     is_template,
     missing_servers_meta,
     page_of,
+    skill_of,
+    skills_of,
 )
 from portbook.mcp.task_methods import OwnedTasks, TaskDesk, task_answers, task_request_answers
 from portbook.model import JSON, Caller, JSONObject
@@ -30,7 +33,6 @@ from portbook.protocol.negotiation import Session
 from portbook.protocol.revisions_and_methods import STATELESS_REVISIONS, Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.spec import SKILL_SCHEME
 from portbook.version import __version__
 
 __all__ = [
@@ -41,11 +43,8 @@ __all__ = [
     "Handlers",
     "TaskStore",
     "capabilities_of",
-    "directory_of",
     "discover_result",
     "initialize_result",
-    "skill_of",
-    "skills_of",
     "subscribe",
     "unsubscribe",
 ]
@@ -280,52 +279,6 @@ def capabilities_of(catalog: Catalog, revision: Revision) -> JSONObject:
             extensions[SKILLS] = {"directoryRead": True}
         capabilities["extensions"] = extensions
     return capabilities
-
-
-# The skills extension: lists Agent Skills, and their folders.
-
-_FOLDER: Final = "inode/directory"
-
-
-def skills_of(tools: list[Tool]) -> list[tuple[str, JSONObject]]:
-    """Return the entries of skills, by the URI of each `SKILL.md`."""
-    return [(tool.spec.name, cast("JSONObject", tool.spec.skill)) for tool in tools]
-
-
-def skill_of(tools: list[Tool], params: JSONObject) -> JSONObject:
-    """Return the entry of the skill that `params` name.
-
-    Raises `Refused` where there is none.
-    """
-    found = dict(skills_of(tools)).get(cast("str", params["uri"]))
-    if found is None:
-        raise _refused("no skill has this URI; list the skills")
-    return {"skill": found}
-
-
-def directory_of(tools: list[Tool], params: JSONObject, revision: Revision) -> list[tuple[str, JSONObject]]:
-    """Return the direct children of a skill's folder: files and folders.
-
-    Raises `Refused` where there is no such folder.
-    """
-    inside = cast("str", params["uri"]).rstrip("/") + "/"
-    children: dict[str, JSONObject] = {}
-    if inside.startswith(SKILL_SCHEME):
-        for tool in tools:
-            uri = tool.spec.name
-            if not uri.startswith(inside):
-                continue
-            name, slash, _ = uri[len(inside) :].partition("/")
-            child = inside + name
-            folder: JSONObject = {"uri": child, "name": name, "mimeType": _FOLDER}
-            children[child] = folder if slash else described_resource(tool, revision)
-    if not children:
-        raise _refused("no folder of a skill has this URI; list the skills")
-    return sorted(children.items())
-
-
-def _refused(message: str) -> Refused:
-    return Refused(Reason.BAD_PARAMS, (Finding("/params/uri", message, "uri", ""),))
 
 
 # `resources/subscribe`: the resources that a session watches, within limits.

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Final
 
 from portbook.canonical import NotJSON, json_bytes
-from portbook.errors import Finding
 from portbook.model import JSON, Draft, JSONObject
-from portbook.protocol.message_validation import RESULT, SchemaValidator
+from portbook.protocol.message_validation import RESULT, Mode, SchemaValidator, first_of
+from portbook.protocol.negotiation import LEVELS
 from portbook.protocol.revisions_and_methods import Revision
 from portbook.schema.engine import SchemaViolation
 
-__all__ = ["META_SUBSCRIPTION", "Mode", "Notifications", "first_of"]
-
-Mode = Literal["enforce", "warn", "off"]
+__all__ = ["META_SUBSCRIPTION", "Notifications", "is_heard", "level_in"]
 
 META_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+_META_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 
 
 class Notifications:
@@ -129,10 +128,19 @@ class Notifications:
         self._warn(f"outgoing {method} breaks {revision.name}: {first_of(findings)}")
 
 
+# Which log messages a client gets.
+
+
+def is_heard(level: str, least: str | None) -> bool:
+    """Return whether a client gets log messages of a level; it set `least`, or None where it wants none."""
+    return least is not None and LEVELS.index(level) >= LEVELS.index(least)
+
+
+def level_in(meta: JSONObject) -> str | None:
+    """Return the level that a request sets for its own log messages; None where it wants none."""
+    level = meta.get(_META_LEVEL)
+    return level if isinstance(level, str) and level in LEVELS else None
+
+
 def _tagged(params: JSONObject, subscription: JSON) -> JSONObject:
     return {**params, "_meta": {META_SUBSCRIPTION: subscription}}
-
-
-def first_of(findings: tuple[Finding, ...]) -> str:
-    """Return the first finding as text."""
-    return f"{findings[0].pointer or '(root)'}: {findings[0].message}"

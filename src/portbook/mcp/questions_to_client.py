@@ -11,20 +11,19 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from portbook.errors import Failed, Reason
-from portbook.mcp.notifications_to_client import Notifications
+from portbook.mcp.notifications_to_client import Notifications, is_heard, level_in
 from portbook.mcp.report_queue import Emit, Outlet
 from portbook.mcp.rounds_and_request_state import Carried
 from portbook.mcp.task_board import Task
 from portbook.model import JSON, Draft, InputNeeded, JSONObject
 from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
-from portbook.protocol.negotiation import LEVELS, Session
+from portbook.protocol.negotiation import Session
 from portbook.protocol.revisions_and_methods import Revision, method_of
 from portbook.schema.engine import SchemaViolation
 from portbook.tools.client_capabilities import missing_for
 
 __all__ = ["ClientRequests", "LiveClient", "RoundClient"]
 
-_META_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 _COMPLETE: Final = "notifications/elicitation/complete"
 
 IsUsable = Callable[[str, JSONObject], bool]
@@ -68,7 +67,7 @@ class LiveClient:
 
     def hears(self, level: str) -> bool:
         """Return whether the client has enabled that level."""
-        return LEVELS.index(level) >= LEVELS.index(self._session.level)
+        return is_heard(level, self._session.level)
 
     def log(self, level: str, data: Draft[JSON], logger: str | None) -> None:
         """Send the client a log message."""
@@ -168,9 +167,9 @@ class RoundClient:
         outlet: Outlet,
         notifications: Notifications,
     ) -> None:
-        declared, level = meta.get(META_CAPABILITIES), meta.get(_META_LEVEL)
+        declared = meta.get(META_CAPABILITIES)
         self.capabilities: JSONObject = declared if isinstance(declared, dict) else {}
-        self._level = level if isinstance(level, str) and level in LEVELS else None
+        self._level = level_in(meta)
         self._carried = carried
         self._revision = revision
         self._outlet = outlet
@@ -195,7 +194,7 @@ class RoundClient:
 
     def hears(self, level: str) -> bool:
         """Return whether this request enabled that level."""
-        return self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level)
+        return is_heard(level, self._level)
 
     def log(self, level: str, data: Draft[JSON], logger: str | None) -> None:
         """Send the client a log message."""

@@ -15,10 +15,9 @@ from portbook.errors import Failed, Reason
 from portbook.mcp.error_results_and_http_status import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.listings_and_cache_lifetime import as_page, is_object_schema, kept_for
 from portbook.mcp.method_handlers import LISTEN
-from portbook.mcp.notifications_to_client import Mode, first_of
 from portbook.model import JSON, JSONObject, Sealed
 from portbook.protocol.extensions import EXTENSIONS
-from portbook.protocol.message_validation import INPUT_REQUIRED, RESULT, SchemaValidator
+from portbook.protocol.message_validation import INPUT_REQUIRED, RESULT, Mode, SchemaValidator, first_of
 from portbook.protocol.revisions_and_methods import Revision
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
-from portbook.net.dial import NotPermitted, Unreachable, Untrusted
+from portbook.net.dns_and_dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import MAX_REDIRECTS, REDIRECTS, HttpClient, HttpRequest, target_of_redirect
 from portbook.net.http_connection import Broken, Response, TooLarge
 

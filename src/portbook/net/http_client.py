@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
-from portbook.net.dial import Dialler, NotPermitted, Unreachable, Untrusted
+from portbook.net.dns_and_dial import Dialler, NotPermitted, Unreachable, Untrusted
 from portbook.net.http_connection import BodySink, Broken, HttpConnection, Response, SentRequest
 from portbook.net.taskless_waits import SharedTimer, TasklessFuture, TimeLimited
 

@@ -16,9 +16,9 @@ from typing import Final
 from portbook.model import JSON, JSONObject
 from portbook.pins.pinned_definitions import PinnedKind, ServerDefinitions, parts_of
 from portbook.schema.violation_wording import whole_pointer
-from portbook.stores.lock_file import LockFile, LockSection, change_section
+from portbook.stores.lock_file import LOCK_NAME, LockFile, LockSection, change_section
 
-__all__ = ["PinLock", "approve", "approve_definitions"]
+__all__ = ["PinLock", "WatchedPinLock", "approve", "approve_definitions"]
 
 _SECTION: Final = "mcp"
 _MEMBERS: Final = ("instructions", "prompts", "tools")
@@ -57,6 +57,45 @@ class PinLock:
         Raises `BadLock` for an entry that is none.
         """
         return cls({alias: _server(section, alias, entry) for alias, entry in section.entries.items()})
+
+
+class WatchedPinLock:
+    """The pins in the lock of a folder, read again when it has changed, so that a review counts at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the lock. Raises `BadLock` where it cannot be used."""
+        self._folder = folder
+        self._stamp = self._stamped()
+        self.pins = PinLock.read(folder)
+
+    def has_changed(self) -> bool:
+        """Return whether the lock approves something else than before, and read it if so.
+
+        Raises `BadLock` where it cannot be read, once: what was approved before stays approved.
+        """
+        stamp = self._stamped()
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        before, self.pins = self.pins, PinLock.read(self._folder)
+        return before != self.pins
+
+    def approve(self, servers: Mapping[str, ServerDefinitions | None]) -> None:
+        """Write approved definitions; `read_again` has them then. Raises as the function does."""
+        approve(self._folder, servers)
+
+    def read_again(self) -> None:
+        """Read what is approved now. Raises `BadLock` where it cannot be read."""
+        self._stamp = self._stamped()
+        self.pins = PinLock.read(self._folder)
+
+    def _stamped(self) -> tuple[int, int, int] | None:
+        """Return what tells one state of the file from the next: each write makes a new file."""
+        try:
+            found = (self._folder / LOCK_NAME).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def approve(folder: Path, servers: Mapping[str, ServerDefinitions | None]) -> None:

@@ -17,7 +17,7 @@ from portbook.policy.decision_by_limits_and_rules import (
     ToolPolicy,
     decide,
 )
-from portbook.policy.reader import BadPolicy, read_policy
+from portbook.policy.policy_table import BadPolicy, read_policy
 
 __all__ = [
     "Action",

@@ -1,4 +1,4 @@
-"""Rules that can never take effect. Pure: no I/O.
+"""Rules that can never take effect, and limits that deny every call of an API. Pure: no I/O.
 
 A different rule always wins, no tool that is served fits, or no value meets a condition. A yes is certain. A
 no is not: schemas can contradict themselves in ways that are not looked for.
@@ -6,21 +6,32 @@ no is not: schemas can contradict themselves in ways that are not looked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import canonical_bytes
 from portbook.globs import covers, is_pattern, matches
 from portbook.model import JSON, JSONObject
-from portbook.policy.decision_by_limits_and_rules import Action, Rule
+from portbook.policy.decision_by_limits_and_rules import Action, Policy, Rule
 from portbook.policy.where_condition import Reach, UntoldTypes, declared_names, reach, spoken_types
 from portbook.schema.engine import BadSchema, compile_schema
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.spec import ToolSpec
 
-__all__ = ["doubts_of_rule", "hidden_by", "impossible_condition", "is_contradictory", "matches_nothing"]
+if TYPE_CHECKING:
+    from portbook.tools.http_operation import HttpOperation
+
+__all__ = [
+    "doubts_of_gateway",
+    "doubts_of_rule",
+    "hidden_by",
+    "impossible_condition",
+    "is_contradictory",
+    "matches_nothing",
+]
 
 _ORDER: Final = list(Action)
 
@@ -143,6 +154,58 @@ def _fitting(patterns: tuple[str, ...], rule: Rule, specs: Iterable[ToolSpec]) -
 def _hint(pointer: str, rule: Rule, specs: Iterable[ToolSpec]) -> str:
     names = sorted({f"/{name}" for spec in _about(rule, specs) for name in declared_names(spec.input_schema)})
     return did_you_mean(pointer, names, "`portbook tools --json` shows the arguments of each tool")
+
+
+# Limits that deny every call of an API.
+
+
+def doubts_of_gateway(
+    policy: Policy,
+    gateway: str,
+    operations: Sequence[HttpOperation],
+    declared: str,
+    place_of: Callable[[str], str],
+) -> Iterator[str]:
+    """Yield why the limits deny every call of a gateway, which is declared at a place.
+
+    `place_of` returns the place of a limit, by its key.
+    """
+    yield from _doubts_of_hosts(gateway, operations, policy, declared, place_of("allowed_domains"))
+    methods = {operation.method for operation in operations}
+    if policy.methods is not None and not methods & policy.methods:
+        missing, place = " or ".join(sorted(methods)), place_of("allowed_methods")
+        yield (
+            f"{place}: policy.allowed_methods has none of the methods of "
+            f"{gateway} at {declared}; every call of its tools is denied; add {missing}"
+        )
+
+
+def _doubts_of_hosts(
+    gateway: str, operations: Sequence[HttpOperation], policy: Policy, declared: str, allowed: str
+) -> Iterator[str]:
+    """Yield the hosts of a gateway that may not be called; an unusable base URL has its own warning."""
+    denied = Counter(
+        (operation.destination.authority, operation.is_proposed, operation.is_elsewhere)
+        for operation in operations
+        if operation.destination is not None and not policy.lists(operation)
+    )
+    for (host, is_proposed, is_elsewhere), count in sorted(denied.items()):
+        if not is_proposed:
+            yield (
+                f"{allowed}: policy.allowed_domains excludes the host of "
+                f"{gateway}.base_url at {declared}; every call of its tools is denied; add the host"
+            )
+        elif policy.limits.allowed_domains is None:
+            why = "it has for single operations only" if is_elsewhere else "is not public https"
+            yield (
+                f"{declared}: the document of {gateway} names the server {host}, which {why}; calls of its "
+                f"{count} tools are denied; set base_url, or list it in allowed_domains"
+            )
+        else:
+            yield (
+                f"{allowed}: policy.allowed_domains excludes {host}, which the "
+                f"document of {gateway} at {declared} names; calls of its {count} tools are denied; add it"
+            )
 
 
 # Conditions that no value can meet.

@@ -11,15 +11,18 @@ invalid messages and report no place. Two gaps of the definitions are closed her
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from portbook.errors import Finding
-from portbook.model import JSON
+from portbook.errors import Finding, Reason, Refused
+from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions_and_methods import MAY_ASK, REVISIONS, Method, method_of
 from portbook.schema.engine import SchemaViolation, Validator
 from portbook.schema.official_schemas import NEWEST, SchemaStore
 
-__all__ = ["INPUT_REQUIRED", "RESULT", "SchemaValidator"]
+__all__ = ["INPUT_REQUIRED", "RESULT", "Mode", "SchemaValidator", "first_of"]
+
+# What is done with a message that the schema does not allow: `validation.incoming` and `outgoing`.
+Mode = Literal["enforce", "warn", "off"]
 
 # The message type of a method's result: "tools/call" + RESULT.
 RESULT: Final = ":result"
@@ -77,6 +80,17 @@ class SchemaValidator:
         if not failed:
             return ()
         return tuple(sorted({finding for check in failed for finding in check.findings(message)}))
+
+    def refuse_incoming(
+        self, method: str, message: JSONObject, revision: str, mode: Mode, warn: Callable[[str], None]
+    ) -> Refused | None:
+        """Return the refusal of a message that the schema does not allow; or warn, as the mode says."""
+        findings = self.findings(method, message, revision)
+        if mode == "enforce":
+            is_frame = any(finding.pointer in ("/id", "/jsonrpc", "/method") for finding in findings)
+            return Refused(Reason.NOT_JSONRPC if is_frame else Reason.BAD_PARAMS, findings)
+        warn(f"incoming {method} breaks {revision}: {first_of(findings)}")
+        return None
 
     def check_of(self, message_type: str, revision: str) -> Callable[[Any], bool]:
         """Return the check that a message of this type has to pass, for messages that are valid JSON.
@@ -140,3 +154,8 @@ def _result_of(method: Method, message_type: str) -> str:
     if method.result is None:
         raise KeyError(f"{message_type}: a notification has no result")
     return method.result
+
+
+def first_of(findings: tuple[Finding, ...]) -> str:
+    """Return the first finding as text."""
+    return f"{findings[0].pointer or '(root)'}: {findings[0].message}"

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from portbook.canonical import NotWritten, canonical_bytes, canonical_part, jcs_bytes
+from portbook.canonical import NotJSON, NotWritten, canonical_bytes, canonical_part, jcs_bytes
+from portbook.errors import Refused
 from portbook.ids import run_id
 from portbook.model import JSON, JSONObject, Occasion
 from portbook.provenance import method_ids
@@ -25,13 +26,24 @@ from portbook.provenance.artifacts import (
     CLAIMED,
     JSON_TYPE,
     SCHEMA_TYPE,
+    TEXT_TYPE,
     Artifact,
     Digest,
     artifact_of,
 )
 from portbook.provenance.require_length import require_length
+from portbook.wire.parsing import parse
 
-__all__ = ["ARGUMENTS", "RESULT", "ProvenanceForm", "Subject", "inputs_of", "output_of", "referred_artifact"]
+__all__ = [
+    "ARGUMENTS",
+    "RESULT",
+    "ProvenanceForm",
+    "Subject",
+    "inputs_of",
+    "output_of",
+    "referred_artifact",
+    "subject_of_program",
+]
 
 RECORD: Final = "prov.record.v0.1"
 
@@ -258,3 +270,45 @@ def _governing(subject: Subject) -> Iterable[Artifact]:
         digest = None if subject.rule_digest is None else Digest("sha256", subject.rule_digest)
         labels = {"role": "policy.rule", "rule": subject.rule[:200]}
         yield Artifact("policy.rule", JSON_TYPE, digest=digest, labels=labels)
+
+
+# The inputs of a program that `portbook wrap` runs: its words, its files, and in full the program itself.
+
+_MEDIA_TYPES: Final = {".json": JSON_TYPE, ".txt": TEXT_TYPE, ".md": "text/markdown", ".csv": "text/csv"}
+
+
+def subject_of_program(
+    words: Sequence[str],
+    files: Iterable[tuple[str, bytes]],
+    program: Callable[[], bytes | None],
+    *,
+    tool: str,
+    version: str,
+    is_digested: bool,
+    is_full: bool,
+) -> Subject:
+    """Return what is known about the run of a program: its command's words, and files by name and content.
+
+    In full, the content of `program` is an input, too, where it is found.
+
+    Raises `ValueError` for a name that is too long.
+    """
+    inputs = [_file_artifact(name, content, is_digested=is_digested) for name, content in files]
+    if is_full and (content := program()) is not None:
+        labels = {"role": "program"}
+        inputs.append(artifact_of("program", content, is_digested=is_digested, labels=labels))
+    return Subject(tool, version, arguments=list(words), artifacts=tuple(inputs))
+
+
+def _file_artifact(name: str, content: bytes, *, is_digested: bool) -> Artifact:
+    """Return a file as an artifact, as JSON if it is valid JSON."""
+    stem, dot, ending = name.rpartition("/")[2].rpartition(".")
+    media_type = _MEDIA_TYPES.get(dot + ending.lower()) if stem else None
+    if media_type == JSON_TYPE:
+        try:
+            return artifact_of(
+                name, parse(content), is_digested=is_digested, media_type=JSON_TYPE, locator=name
+            )
+        except (Refused, NotJSON):
+            media_type = None
+    return artifact_of(name, content, is_digested=is_digested, media_type=media_type, locator=name)

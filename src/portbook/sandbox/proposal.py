@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from portbook.sandbox.allowed_files_and_system_calls import ALWAYS_WRITABLE, always_readable
+from portbook.sandbox.always_readable_files import ALWAYS_WRITABLE, always_readable
 from portbook.sandbox.declared_sandbox import DeclaredSandbox
 
 __all__ = ["Touched", "propose", "read_notes", "sandbox_line"]

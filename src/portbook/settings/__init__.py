@@ -13,7 +13,7 @@ all of them are told at once.
 
 from __future__ import annotations
 
-from portbook.settings.all_problems_at_once import BadSettings, ProblemList
+from portbook.settings.bad_settings import BadSettings, ProblemList
 from portbook.settings.declared_settings import SETTINGS, Setting
 from portbook.settings.loading import CONFIG_NAME, Settings, by_key, load_settings
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from portbook.globs import problem_of
 from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES, Limits
-from portbook.settings.all_problems_at_once import BadSettings, ProblemList
+from portbook.settings.bad_settings import BadSettings, ProblemList
 from portbook.settings.declared_settings import SETTINGS, CertificateFiles, Setting
 from portbook.stores.caller_keys import ANONYMOUS, OPERATOR, AllowedKey
 from portbook.text.did_you_mean import did_you_mean

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path as FilePath
 from typing import Any, Final, TypeAlias
 
-from portbook.settings.all_problems_at_once import BadSettings
+from portbook.settings.bad_settings import BadSettings
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
 

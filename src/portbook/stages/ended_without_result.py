@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.exception_place import Fault, place_of
-from portbook.executors.unsent import NothingSent
+from portbook.executors.cancelled_before_sending import NothingSent
 from portbook.model import JSON, Done, InputNeeded, JSONObject, Outcome
 from portbook.stages.ports import LARGE_BYTES, OffLoop
 from portbook.stages.state import CallState

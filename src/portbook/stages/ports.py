@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from portbook.audit.record_form import RecordLines
+from portbook.audit.record_views_and_fields import RecordLines
 from portbook.model import Start
 from portbook.tools.catalog import Tool
 

@@ -19,8 +19,8 @@ from functools import partial
 from math import floor, inf
 from typing import Any, Final, cast
 
-from portbook.audit.basis import Bases
-from portbook.audit.record_form import (
+from portbook.audit.decision_digests import Bases
+from portbook.audit.record_views_and_fields import (
     BEFORE_MEMBERS,
     NO_ROUTE,
     RecordEnd,

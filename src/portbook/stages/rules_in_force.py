@@ -12,8 +12,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from portbook.access.rate_limit import RateLimit, Rates
-from portbook.audit.basis import Bases
-from portbook.audit.record_form import RecordForms
+from portbook.audit.decision_digests import Bases
+from portbook.audit.record_views_and_fields import RecordForms
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.model import NOBODY, JSONObject, Kind, Run, Start
 from portbook.policy import Action, Decision, Policy, ToolPolicy

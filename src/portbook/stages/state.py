@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from portbook.audit.basis import Bases
-from portbook.audit.record_form import RecordForms
+from portbook.audit.decision_digests import Bases
+from portbook.audit.record_views_and_fields import RecordForms
 from portbook.dialects.exchange_contract import Exchange
 from portbook.model import (
     JSON,

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from portbook.testing.async_client import AsyncTestClient
     from portbook.testing.call_result import CallResult, LogMessage, NoResult, Progress, Violation
     from portbook.testing.client import Approval, Decided, TestClient
+    from portbook.testing.fake_http_api import ApiRequest, ApiResponse, Upstream
     from portbook.testing.fixed_time import FixedClock
-    from portbook.testing.inquiries_and_answers import Answers, Inquiry
-    from portbook.testing.upstream import ApiRequest, ApiResponse, Upstream
+    from portbook.testing.questions_and_answers import Answers, Inquiry
 
 __all__ = [
     "Answers",
@@ -47,8 +47,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Answers", "Inquiry"), "portbook.testing.inquiries_and_answers"),
-    **dict.fromkeys(("ApiRequest", "ApiResponse", "Upstream"), "portbook.testing.upstream"),
+    **dict.fromkeys(("Answers", "Inquiry"), "portbook.testing.questions_and_answers"),
+    **dict.fromkeys(("ApiRequest", "ApiResponse", "Upstream"), "portbook.testing.fake_http_api"),
     **dict.fromkeys(("Approval", "Decided"), "portbook.testing.client"),
     **dict.fromkeys(
         ("CallResult", "LogMessage", "NoResult", "Progress", "Violation"), "portbook.testing.call_result"

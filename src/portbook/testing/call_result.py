@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from portbook.audit.memory_sink import MemorySink
 from portbook.errors import REASONS, Reason
-from portbook.testing.inquiries_and_answers import Inquiry
+from portbook.testing.questions_and_answers import Inquiry
 
 __all__ = [
     "CallResult",

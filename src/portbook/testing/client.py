@@ -15,12 +15,12 @@ from typing import Any, Self, TypeAlias, TypeVar, cast
 from portbook.access.approval_state_and_binding import State, Ticket
 from portbook.canonical import json_bytes
 from portbook.mcp.results import value_of
-from portbook.testing.boundary_of_test import NamedCallers, Source, World, key_of, make_world
+from portbook.testing.boundary_setup import NamedCallers, Source, World, key_of, make_world
 from portbook.testing.call_result import CallResult, result_of
+from portbook.testing.fake_http_api import Upstream
 from portbook.testing.fixed_time import FixedClock
-from portbook.testing.inquiries_and_answers import Answers
 from portbook.testing.mcp_requests import Replied, Speaker, Voice
-from portbook.testing.upstream import Upstream
+from portbook.testing.questions_and_answers import Answers
 
 __all__ = ["Approval", "BaseTestClient", "Decided", "TestClient"]
 

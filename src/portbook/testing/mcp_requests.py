@@ -18,9 +18,9 @@ from portbook.model import Answer, JSONObject
 from portbook.protocol.negotiation import Session
 from portbook.protocol.revisions_and_methods import REVISIONS, Revision
 from portbook.stages.state import CallState
-from portbook.testing.boundary_of_test import World
+from portbook.testing.boundary_setup import World
 from portbook.testing.call_result import Noted, noting
-from portbook.testing.inquiries_and_answers import (
+from portbook.testing.questions_and_answers import (
     Answers,
     Inquiry,
     capabilities_of,

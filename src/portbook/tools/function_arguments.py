@@ -17,7 +17,7 @@ from portbook.tools.context import Context
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import Bind, json_copy, plain_parameters
 from portbook.tools.spec import BadTool
-from portbook.tools.titles_icons_tags_and_annotations import bad_default
+from portbook.tools.tool_metadata import bad_default
 
 __all__ = [
     "UNUSABLE_HINTS",

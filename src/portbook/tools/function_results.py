@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, cast
 from portbook.errors import Failed, Finding, Reason
 from portbook.model import JSONObject
 from portbook.schema.json_schema_drafts import DIALECT
-from portbook.tools.content_block import Content
+from portbook.tools.content_class import Content
 from portbook.tools.context import Context, leaves_questions
 from portbook.tools.function_arguments import is_context
 from portbook.tools.mistake_place import declared_at
@@ -119,7 +119,7 @@ def as_content(value: Any) -> Any:
 
     Raises `Failed` where a part of it is no content.
     """
-    from portbook.tools.content import blocks_of  # there already, where a function declares content
+    from portbook.tools.content_blocks import blocks_of  # there already, where a function declares content
 
     try:
         return blocks_of(value)

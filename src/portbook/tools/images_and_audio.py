@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.model import JSONObject
-from portbook.tools.content_block import Content, base64_text
+from portbook.tools.content_class import Content, base64_text
 
 __all__ = ["Audio", "Image"]
 

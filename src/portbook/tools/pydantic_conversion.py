@@ -20,7 +20,7 @@ from portbook.schema.violation_wording import escape_pointer
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import json_copy
 from portbook.tools.spec import BadTool
-from portbook.tools.titles_icons_tags_and_annotations import bad_default
+from portbook.tools.tool_metadata import bad_default
 from portbook.tools.type_schemas_and_forms import (
     ArgumentSchemas,
     TypeSchemas,

@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
 from portbook.schema.json_schema_drafts import DIALECT
-from portbook.tools.content import Blob
+from portbook.tools.content_blocks import Blob
 from portbook.tools.mistake_place import CallPlace, shown_file
 from portbook.tools.spec import SKILL_SCHEME, BadTool, Effect, ToolSpec
 

@@ -26,7 +26,7 @@ from portbook.model import JSONObject, Kind
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.mistake_place import CallPlace
 from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
-from portbook.tools.titles_icons_tags_and_annotations import hints_of, require_options, shown_of
+from portbook.tools.tool_metadata import hints_of, require_options, shown_of
 from portbook.tools.uri_templates import UriTemplate
 
 __all__ = ["Changed", "Toolset"]
@@ -387,7 +387,7 @@ def _tags_and_meta(what: str, tags: Any, meta: Any) -> tuple[tuple[str, ...], JS
     """
     if tags == () and meta is None:
         return (), {}
-    from portbook.tools.titles_icons_tags_and_annotations import (  # late: most tools have neither
+    from portbook.tools.tool_metadata import (  # late: most tools have neither
         meta_of,
         tags_of,
     )

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import Destinations, parse_url
-from portbook.net.dial import NotPermitted, Unreachable, Untrusted
+from portbook.net.dns_and_dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.protocol.mirrored_headers import NAMED_BY, Mark

@@ -26,7 +26,7 @@ from portbook.upstreams.listed_definitions import ObservedDefinition, Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.names_effects_and_skills import specs_of
 from portbook.upstreams.session_isolation import JudgedOffer, ProcessOffers
-from portbook.upstreams.trust import Judgement, Trust, Withheld
+from portbook.upstreams.trust_by_lock import Judgement, Trust, Withheld
 
 __all__ = ["LeftOutReport", "ServedOffers", "Shelf", "without_secrets"]
 

@@ -11,7 +11,7 @@ from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.listed_definitions import Offer
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.transport import NotSent
-from portbook.upstreams.trust import Judgement
+from portbook.upstreams.trust_by_lock import Judgement
 
 __all__ = ["Instance", "InstanceOwner", "Instances", "JudgedOffer", "ProcessOffers"]
 

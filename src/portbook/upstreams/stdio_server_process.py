@@ -70,7 +70,7 @@ class StdioTransport:
         declared, environ = self._declared, await self._environment()
         command, sandbox = declared.command, declared.sandbox
         if sandbox is not None:
-            from portbook.sandbox.allowed_files_and_system_calls import NotConfinable, confined_command
+            from portbook.sandbox.confined_command import NotConfinable, confined_command
 
             try:
                 command = confined_command(command, sandbox, environ, declared.starts_in)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from portbook.assets.compat.compatibility_proof import PropertyRules
 from portbook.assets.compat.pattern_comparison import TextLanguages
-from portbook.assets.compat.proof import PropertyRules
 from portbook.assets.compat.subschemas import Place, Subschemas
 from support.compared_schemas import NAME, case, made
 

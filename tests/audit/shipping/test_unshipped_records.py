@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from portbook.audit.journal import Journal
-from portbook.audit.record_form import as_pieces
+from portbook.audit.record_views_and_fields import as_pieces
 from portbook.audit.shipping.unshipped_records import UnshippedRecords
 
 

@@ -15,8 +15,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, cast
 
+from portbook.assets.compat.compatibility_proof import Inclusion
 from portbook.assets.compat.pattern_comparison import Undecided
-from portbook.assets.compat.proof import Inclusion
 from portbook.assets.compat.subschemas import EFFORT, Place, Subschemas
 from portbook.canonical import NotJSON, canonical_bytes
 from portbook.errors import Finding

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from portbook.assets.compat.compatibility_proof import Inclusion
 from portbook.assets.compat.counterexample import (
     EVERY_BREAK,
     FIRST_BREAK,
@@ -17,7 +18,6 @@ from portbook.assets.compat.counterexample import (
     find_witnesses,
 )
 from portbook.assets.compat.pattern_comparison import TextLanguages
-from portbook.assets.compat.proof import Inclusion
 from portbook.assets.compat.subschemas import Subschemas
 from portbook.assets.schema_files import SchemaBundle, SchemaFolder, schema_name
 from portbook.errors import Finding

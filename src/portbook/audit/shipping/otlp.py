@@ -21,7 +21,7 @@ from portbook.audit.shipping.receiver_and_address import CannotShip, OtlpTarget,
 from portbook.canonical import json_bytes
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import Destinations, parse_url
-from portbook.net.dial import NotPermitted, Unreachable, Untrusted
+from portbook.net.dns_and_dial import NotPermitted, Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.text.late_pattern import late_pattern

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
-from portbook.audit.log_reader import is_written_to, record_of, stream_folder
+from portbook.audit.log_reader_and_follower import is_written_to, record_of, stream_folder
 from portbook.audit.shipping.receiver_and_address import ShippedRecord
 from portbook.text.named_tuple import NamedTuple
 

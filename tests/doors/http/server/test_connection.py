@@ -17,7 +17,7 @@ from portbook.doors.http.response import Reply
 from portbook.doors.http.router import Route
 from portbook.doors.http.server.answerer_and_flow_control import ClientOutput
 from portbook.doors.http.server.connection_limits_deadlines_and_overload import ConnectionLimits, Turns
-from portbook.doors.http.server.http_server import ServerOptions
+from portbook.doors.http.server.http_server_and_shutdown import ServerOptions
 from support.bad_clients import BEHAVIOURS, HEAD, JSON, KERNEL_BYTES, LARGE, LIVEZ, PHASES, World
 from support.counts import count
 from support.http_listener import PATIENCE_S, SHORT, Listener, Peer, allow_descriptors, listening

@@ -14,7 +14,7 @@ import pytest
 import uvloop
 
 from portbook.doors.http.server.connection_limits_deadlines_and_overload import ConnectionLimits
-from portbook.doors.http.server.http_server import ServerOptions
+from portbook.doors.http.server.http_server_and_shutdown import ServerOptions
 from portbook.doors.http.server.tls import ServerCertificate
 from support.bad_clients import BEHAVIOURS, HEAD, LIVEZ, World
 from support.certificates import make_certificate

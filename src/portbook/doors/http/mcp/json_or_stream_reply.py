@@ -11,12 +11,12 @@ from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from portbook.doors.eager import Remainder
 from portbook.doors.http.mcp.resumable_streams import EventStream, StreamPosition
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession
 from portbook.doors.http.memory_limits import MessageMemory
 from portbook.doors.http.request import Accepts
 from portbook.doors.http.response import Reply, Write, lines_of, reply_to
+from portbook.doors.taskless_calls import Remainder
 from portbook.mcp.messages_from_client import Key, Work
 from portbook.mcp.report_queue import run_on
 from portbook.model import Answer

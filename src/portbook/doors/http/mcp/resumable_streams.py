@@ -15,20 +15,20 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
 
 from portbook.doors.http.mcp.stream_messages_and_limits import (
+    KEEP_ALIVE,
     KEPT_READ_S,
     KEPT_UNREAD_S,
     MAX_BYTES_OF_ALL,
     MAX_BYTES_OF_SESSION,
     MAX_STREAMS,
+    RETRY_MS,
+    SILENCE_S,
     StreamMessages,
 )
 from portbook.mcp.report_queue import run_on
 from portbook.wire.sse import event, priming
 
 __all__ = [
-    "KEEP_ALIVE",
-    "RETRY_MS",
-    "SILENCE_S",
     "STANDALONE",
     "EventStream",
     "Keeper",
@@ -462,15 +462,3 @@ class RetainedStreams:
     def _oldest(self) -> EventStream:
         # The first is the session's own, which belongs to no request and stays.
         return list(self._streams.values())[1]
-
-
-# What keeps a silent stream open, and when a client that lost it should reconnect.
-
-# What is sent: a comment, which clients ignore and proxies count as traffic.
-KEEP_ALIVE: Final = b":\n\n"
-
-# How long a stream may be silent before it is sent.
-SILENCE_S: Final = 15.0
-
-# When a client should reconnect.
-RETRY_MS: Final = 500

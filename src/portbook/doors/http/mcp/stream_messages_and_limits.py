@@ -14,6 +14,7 @@ from portbook.canonical import tight_copy
 
 __all__ = [
     "FEW_UNREAD",
+    "KEEP_ALIVE",
     "KEPT_READ_S",
     "KEPT_UNREAD_S",
     "MAX_BYTES",
@@ -24,6 +25,8 @@ __all__ = [
     "MAX_REPORT_BYTES",
     "MAX_STREAMS",
     "MAX_UNREAD_BYTES",
+    "RETRY_MS",
+    "SILENCE_S",
     "StreamMessages",
 ]
 
@@ -167,3 +170,15 @@ KEPT_UNREAD_S: Final = 600.0
 
 # Streams that one caller holds open with GET: half of all connections, the rest is for further callers.
 MAX_LISTENING: Final = 1024
+
+
+# What keeps a silent stream open, and when a client that lost it should reconnect.
+
+# What is sent: a comment, which clients ignore and proxies count as traffic.
+KEEP_ALIVE: Final = b":\n\n"
+
+# How long a stream may be silent before it is sent.
+SILENCE_S: Final = 15.0
+
+# When a client should reconnect.
+RETRY_MS: Final = 500

@@ -30,10 +30,11 @@ from portbook.audit.checkpoint_and_log_verification import (
 )
 from portbook.audit.checkpoints_made_and_stored import CheckpointStore, log_name
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.audit.log_reader import Located
+from portbook.audit.log_reader_and_follower import Located
 from portbook.boundary import Boundary
 from portbook.canonical import json_bytes
 from portbook.clock import Clock
+from portbook.doors.http.mcp.stream_messages_and_limits import SILENCE_S
 from portbook.doors.http.operator.operator_route import asked, bad_parameter, question
 from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, Write, lines_of, reply_to
@@ -165,8 +166,6 @@ def _before(moment: str, seconds: int) -> str:
 EVENTS: Final = "/operator/events"
 
 _POLL_S: Final = 0.3
-# A sign of life for proxies that close what is silent.
-_SIGN_S: Final = 15.0
 # A stream that fell behind is told how many calls it missed.
 _MOST_AT_ONCE: Final = 200
 
@@ -218,7 +217,7 @@ def follow_calls(
                         told[name] = state
                         await write(_event(name, state))
                 quiet_s = 0.0 if rows else quiet_s + _POLL_S
-                if quiet_s >= _SIGN_S:
+                if quiet_s >= SILENCE_S:
                     quiet_s = 0.0
                     await write(b": still here\n\n")
                 with contextlib.suppress(TimeoutError):
