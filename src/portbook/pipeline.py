@@ -45,7 +45,12 @@ from portbook.model import (
     Run,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
-from portbook.stages.approval import ApprovalStage, require_runnable, require_unchanged, unusable
+from portbook.stages.approval_by_operator_or_client import (
+    ApprovalStage,
+    require_runnable,
+    require_unchanged,
+    unusable,
+)
 from portbook.stages.checked_and_redacted_results import (
     bytes_of,
     checked_relay,

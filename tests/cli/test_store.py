@@ -12,7 +12,7 @@ import pytest
 
 from portbook.access.approval_state_and_binding import State
 from portbook.clock import SystemClock
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.migrations import TABLES_VERSION
 from portbook.stores.postgres.postgres_store import PostgresStore
 from portbook.stores.sqlite_store import Store

@@ -12,7 +12,7 @@ import pytest
 from portbook.access.approval_state_and_binding import Ask, State
 from portbook.clock import SystemClock
 from portbook.errors import Refused
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.sqlite_store import Store
 from support.portbook_process import run
 from support.pseudo_terminal import on_a_terminal

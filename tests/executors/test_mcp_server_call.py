@@ -13,7 +13,7 @@ from portbook.model import Identity, InputNeeded, Run
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.upstream_entries import UpstreamEntry
-from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import UpstreamConnection
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.transport import NotSent
 from support.fake_upstream import FakeLink, connected, text

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.executors.mcp_server_tasks import asked_in, require_state, result_of_state
 from portbook.protocol.revisions_and_methods import REVISIONS
-from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import UpstreamConnection
 from portbook.upstreams.message_checks_and_meta import BadAnswer, RpcError
 from support.fake_upstream import FakeLink, connected, text
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.sqlite_store import Store
 from portbook.testing.fixed_time import FixedClock
 from support.approval_world import World

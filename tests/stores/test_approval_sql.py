@@ -12,8 +12,8 @@ import pytest
 from portbook.access.approval_state_and_binding import State
 from portbook.errors import Reason
 from portbook.stores import approval_sql as rows
-from portbook.stores import approvals as tickets
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores import approvals_asked_and_redeemed as tickets
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.connection_clock_and_errors import Connection
 from support.approval_world import ASK, World, approved, asked, for_order, refusal_of, settled, why
 

@@ -82,7 +82,7 @@ from pathlib import Path
 from portbook.clock import SystemClock
 from portbook.stores.caller_keys import Keys
 from portbook.stores.sqlite_store import Store
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 
 store = Store(Path({str(tmp_path)!r}) / "portbook.db")
 assert Keys(store, SystemClock()).allowed() == ()

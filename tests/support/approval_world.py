@@ -9,7 +9,7 @@ from typing import Any
 from portbook.access.approval_state_and_binding import Ask, State
 from portbook.clock import later
 from portbook.errors import Refused
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.sqlite_store import Store
 from portbook.stores.store_port import StorePort
 

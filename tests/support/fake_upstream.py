@@ -7,7 +7,7 @@ from typing import Any
 
 from portbook.protocol.message_validation import SchemaValidator
 from portbook.schema.official_schemas import SchemaStore
-from portbook.upstreams.connection import Events, UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import Events, UpstreamConnection
 from portbook.upstreams.message_checks_and_meta import AnswerChecks
 from portbook.upstreams.transport import NotSent, Receiver
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from portbook.access.approval_state_and_binding import State, Undecidable
 from portbook.clock import SystemClock
 from portbook.errors import Reason, Refused
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.sqlite_store import Store
 from support.approval_world import for_order, settled
 

@@ -21,7 +21,7 @@ import pytest
 
 from portbook.access.approval_state_and_binding import State
 from portbook.clock import SystemClock
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.sqlite_store import Store
 from support.counts import count, seed
 from support.portbook_process import PORTBOOK, child, run

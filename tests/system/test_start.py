@@ -97,7 +97,7 @@ NEVER = [
     "portbook.tools.content_blocks",
     "portbook.tools.http_operation",
     "portbook.tools.questions",
-    "portbook.tools.resource_and_prompt_functions",
+    "portbook.tools.resource_prompt_and_completion_functions",
 ]
 
 
@@ -202,7 +202,7 @@ def test_a_toolset_with_a_model_adds_pydantic_and_little_else(tmp_path: Path, mo
         "portbook.schema.evaluation_cost",
         "portbook.schema.references",
         "portbook.tools.pydantic_conversion",
-        "portbook.tools.type_schemas_and_forms",
+        "portbook.tools.pydantic_schemas_and_forms",
     }
 
 

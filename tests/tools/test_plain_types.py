@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from portbook.errors import Failed, Refused
 from portbook.schema.engine import compile_schema
 from portbook.tools.catalog import Catalog
-from portbook.tools.function_arguments import bind_arguments
+from portbook.tools.function_arguments_and_input_schema import bind_arguments
 from portbook.tools.functions import spec_from_function
 from portbook.tools.plain_types import NotPlain, plain_type
 from portbook.tools.pydantic_conversion import converted_arguments, converted_result

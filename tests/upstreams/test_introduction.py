@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.upstreams.connection import Events, UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import Events, UpstreamConnection
 from portbook.upstreams.handshake import Introduction
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.message_checks_and_meta import AnswerChecks

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from portbook.apis.gateway import Gateway
 
 __all__ = [
-    "CannotFetch",
     "DocumentLock",
     "DocumentSource",
     "LockedDocument",
+    "NotFetched",
     "WantedDocument",
     "fetch_document",
     "is_address",
@@ -209,7 +209,7 @@ _PAGE: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?A-Za-z]")
 _YAML: Final = (".yaml", ".yml")
 
 
-class CannotFetch(Exception):
+class NotFetched(Exception):
     """A document that was not fetched; the message says why."""
 
 
@@ -235,7 +235,7 @@ def fetch_document(
 ) -> tuple[DocumentLock, dict[str, Any]]:
     """Fetch, check, write and pin a document; return the lock and a report.
 
-    Raises `CannotDownload`, `BadOpenAPI` or `CannotFetch` where it cannot be used, and `OSError` where it
+    Raises `CannotDownload`, `BadOpenAPI` or `NotFetched` where it cannot be used, and `OSError` where it
     cannot be written.
     """
     data = _downloaded(wanted, networks)
@@ -264,10 +264,10 @@ def fetch_document(
 def _require_no_page(data: bytes) -> None:
     """Require that a document is not a web page, which is what people find at an API's own address.
 
-    Raises `CannotFetch` where it is one.
+    Raises `NotFetched` where it is one.
     """
     if _PAGE.match(data) is not None:
-        raise CannotFetch(
+        raise NotFetched(
             "this is a web page, not an OpenAPI document; give the address of the document itself; pages "
             "often link to it as openapi.json, openapi.yaml or swagger.json"
         )
@@ -296,17 +296,17 @@ def _path_for(
 ) -> Path:
     """Return where a document is written: where the operator says, where it was before, or under its name.
 
-    Raises `CannotFetch` for a file with the wrong suffix, and for one that holds something else.
+    Raises `NotFetched` for a file with the wrong suffix, and for one that holds something else.
     """
     before = wanted.before
     name = wanted.name or _file_name(wanted.url)
     path = into or lock.folder / (name + suffix if before is None else before.file)
     if (path.suffix.lower() in _YAML) != (suffix == ".yaml"):
-        raise CannotFetch(f"it is {suffix[1:].upper()}; name a file that ends in {suffix} with --into")
+        raise NotFetched(f"it is {suffix[1:].upper()}; name a file that ends in {suffix} with --into")
     there = lock.of_file(path)
     is_known = there is not None and there.url == without_secrets(wanted.url)
     if path.exists() and not is_known and not is_forced:
-        raise CannotFetch(
+        raise NotFetched(
             f"{path} exists and was not fetched from there; name a different file with --into, or use --force"
         )
     return path

@@ -35,7 +35,7 @@ from portbook.pipeline import Pipeline
 from portbook.protocol.message_validation import SchemaValidator
 from portbook.schema.official_schemas import SchemaStore
 from portbook.settings import Settings
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.caller_keys import Keys
 from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.stored_sessions import SessionStore

@@ -25,7 +25,7 @@ from portbook.protocol.message_validation import SchemaValidator
 from portbook.settings import Settings
 from portbook.stages.ports import Sink
 from portbook.stages.rules_in_force import Rules
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.caller_keys import Keys
 from portbook.stores.stored_sessions import SessionStore
 from portbook.text.slotted import slotted

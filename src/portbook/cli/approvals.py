@@ -33,7 +33,7 @@ from portbook.model import Arrival, Call, CallerContext, Done
 from portbook.settings import Settings
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.caller_keys import OPERATOR
 from portbook.stores.connection_clock_and_errors import StoreError
 

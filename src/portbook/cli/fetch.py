@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from portbook.apis.fetched_documents import (
-    CannotFetch,
     DocumentLock,
     LockedDocument,
+    NotFetched,
     WantedDocument,
     fetch_document,
     is_address,
@@ -62,7 +62,7 @@ def command(source: str, *, into: Path | None, force: bool, is_json: bool, confi
     for each in wanted:
         try:
             lock, report = fetch_document(each, lock, into, settings.limits.allowed_networks, is_forced=force)
-        except (CannotFetch, CannotDownload, BadOpenAPI) as error:
+        except (NotFetched, CannotDownload, BadOpenAPI) as error:
             raise fail(f"{without_secrets(each.url)}: {error}") from None
         except OSError as error:
             raise stop_with(error) from None

@@ -43,7 +43,7 @@ from portbook.protocol.message_validation import INPUT_REQUIRED
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import ToolSpec
 from portbook.upstreams.all_servers import Fleet
-from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import UpstreamConnection
 from portbook.upstreams.message_checks_and_meta import TASK, BadAnswer, RpcError, is_created_task
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.session_isolation import InstanceOwner

@@ -12,7 +12,7 @@ from typing import Final
 from portbook.errors import Failed, Reason
 from portbook.executors.mcp_server_request_and_result import UpstreamRequest
 from portbook.model import Client, JSONObject
-from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import UpstreamConnection
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.transport import ConnectionLost
 

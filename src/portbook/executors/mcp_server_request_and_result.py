@@ -19,7 +19,7 @@ from portbook.tools.catalog import Tool
 from portbook.tools.client_capabilities import known_capabilities
 from portbook.tools.upstream_entries import UpstreamEntry
 from portbook.tools.uri_templates import UriTemplate
-from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import UpstreamConnection
 from portbook.upstreams.message_checks_and_meta import (
     UNREADABLE,
     BadAnswer,

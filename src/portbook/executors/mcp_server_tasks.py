@@ -17,7 +17,7 @@ from portbook.model import JSON, Client, JSONObject, Run
 from portbook.protocol.message_validation import INPUT_REQUIRED
 from portbook.protocol.revisions_and_methods import method_of
 from portbook.tools.upstream_entries import UpstreamEntry
-from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import UpstreamConnection
 from portbook.upstreams.message_checks_and_meta import (
     BadAnswer,
     RpcError,

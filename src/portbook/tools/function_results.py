@@ -18,7 +18,7 @@ from portbook.model import JSONObject
 from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.content_class import Content
 from portbook.tools.context import Context, leaves_questions
-from portbook.tools.function_arguments import is_context
+from portbook.tools.function_arguments_and_input_schema import is_context
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import Bind, NotPlain, plain_type
 

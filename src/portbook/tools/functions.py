@@ -14,7 +14,7 @@ from typing import Any
 from portbook.errors import Refused
 from portbook.model import JSONObject
 from portbook.schema.engine import BadSchema
-from portbook.tools.function_arguments import (
+from portbook.tools.function_arguments_and_input_schema import (
     UNUSABLE_HINTS,
     are_plain_arguments,
     bind_arguments,

@@ -19,15 +19,15 @@ from portbook.model import JSONObject
 from portbook.schema.violation_wording import escape_pointer
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.plain_types import json_copy
-from portbook.tools.spec import BadTool
-from portbook.tools.tool_metadata import bad_default
-from portbook.tools.type_schemas_and_forms import (
+from portbook.tools.pydantic_schemas_and_forms import (
     ArgumentSchemas,
     TypeSchemas,
     allows_anything,
     line_of,
     schema_of,
 )
+from portbook.tools.spec import BadTool
+from portbook.tools.tool_metadata import bad_default
 
 __all__ = ["any_to_json", "converted_arguments", "converted_result", "flaw_of"]
 

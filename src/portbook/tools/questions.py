@@ -99,7 +99,9 @@ class Form(Question):
     def _filling(self) -> tuple[JSONObject, Callable[[JSONObject], Any]]:
         if not self._is_typed:
             return {"type": "object", **cast("JSONObject", self.schema)}, lambda given: given
-        from portbook.tools.type_schemas_and_forms import form_of  # loads pydantic only where a type is given
+        from portbook.tools.pydantic_schemas_and_forms import (
+            form_of,  # loads pydantic only where a type is given
+        )
 
         return form_of(self.schema)
 

@@ -366,7 +366,10 @@ class Toolset:
             spec_from_function(name, target, **options) for name, (target, options) in self._declared.items()
         ]
         if self._resources or self._prompts:
-            from portbook.tools.resource_and_prompt_functions import specs_from_prompt, specs_from_resource
+            from portbook.tools.resource_prompt_and_completion_functions import (
+                specs_from_prompt,
+                specs_from_resource,
+            )
 
             for uri, (target, options) in self._resources.items():
                 specs.extend(specs_from_resource(uri, target, **options))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import UpstreamConnection
 from portbook.upstreams.message_checks_and_meta import meta_for
 from portbook.upstreams.running_call import RunningCall
 

@@ -26,7 +26,7 @@ from portbook.protocol.revisions_and_methods import (
     REVISIONS,
     STATELESS_REVISIONS,
 )
-from portbook.upstreams.connection import Events, UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import Events, UpstreamConnection
 from portbook.upstreams.listed_definitions import Offer, TooMany, observe
 from portbook.upstreams.mcp_table import DeclaredUpstream
 from portbook.upstreams.message_checks_and_meta import (

@@ -14,7 +14,7 @@ from portbook.canonical import json_bytes
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.protocol.extensions import SKILLS
-from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import UpstreamConnection
 from portbook.upstreams.message_checks_and_meta import BadAnswer, RpcError, meta_for
 
 __all__ = ["ObservedDefinition", "Offer", "OfferKind", "TooMany", "observe", "problem_in", "without_nulls"]

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from portbook.model import JSONObject
 from portbook.upstreams.announced_changes import ChangedLists, Subscriptions
-from portbook.upstreams.connection import Events, UpstreamConnection
+from portbook.upstreams.connection_and_server_questions import Events, UpstreamConnection
 from portbook.upstreams.handshake import Introduction, words_of
 from portbook.upstreams.listed_definitions import Offer, TooMany, observe
 from portbook.upstreams.mcp_table import DeclaredUpstream

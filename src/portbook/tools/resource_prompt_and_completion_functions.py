@@ -13,7 +13,7 @@ from portbook.exception_place import place_of as fault_of
 from portbook.model import JSON, JSONObject
 from portbook.schema.json_schema_drafts import DIALECT
 from portbook.tools.content_blocks import Blob, Message, block_of, items_of
-from portbook.tools.function_arguments import UNUSABLE_HINTS, bind_arguments, unusable_hints
+from portbook.tools.function_arguments_and_input_schema import UNUSABLE_HINTS, bind_arguments, unusable_hints
 from portbook.tools.function_results import jsonable, runner
 from portbook.tools.mistake_place import declared_at
 from portbook.tools.spec import BadTool, Complete, Effect, NotFound, Switch, ToolSpec

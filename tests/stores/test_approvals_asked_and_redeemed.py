@@ -18,7 +18,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from portbook.access.approval_state_and_binding import TRANSITIONS, State, Ticket, Undecidable
 from portbook.clock import later
 from portbook.errors import Reason, Refused
-from portbook.stores.approvals import ApprovalStore
+from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.connection_clock_and_errors import Connection, StoreError, UnknownOutcome
 from portbook.stores.postgres import database_writer
 from portbook.stores.postgres.connection_address_and_errors import BoundedConnection

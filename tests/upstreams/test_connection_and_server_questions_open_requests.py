@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from portbook.model import Identity, Run
-from portbook.upstreams.connection import OpenRequest, OpenRequests
+from portbook.upstreams.connection_and_server_questions import OpenRequest, OpenRequests
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 
 

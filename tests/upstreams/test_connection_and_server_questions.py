@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.protocol.revisions_and_methods import REVISIONS
-from portbook.upstreams import connection as module
+from portbook.upstreams import connection_and_server_questions as module
 from portbook.upstreams.message_checks_and_meta import BadAnswer, RpcError
 from portbook.upstreams.transport import ConnectionLost, NotSent
 from support.fake_upstream import FakeLink, Told, connected, text
