@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
-from inspect import Parameter, Signature, isfunction, signature
+from inspect import Parameter, Signature, iscoroutinefunction, isfunction, signature
+from time import monotonic
 from typing import Any, Final, cast
 
 import pytest
@@ -37,7 +38,7 @@ class TablesAsOne:
         kept = [mark for mark in marks if mark.name != "parametrize"]
         if not columns or not all(each.is_plain for each in columns):
             return None
-        if hasattr(obj, "is_hypothesis_test"):
+        if hasattr(obj, "is_hypothesis_test") or iscoroutinefunction(obj):
             return None
         item = pytest.Function.from_parent(  # pyright: ignore[reportUnknownMemberType]
             collector, name=name, callobj=_all_cases(obj, columns, kept)
@@ -63,9 +64,12 @@ class _Column:
             )
             self._values: Iterable[Any] = values
             self._ids: Callable[[Any], object] | Sequence[object] | None = mark.kwargs.get("ids")
-            # What can be read only once is left to pytest, and so is what has marks of its own.
-            self.is_plain = isinstance(values, Sequence | dict | frozenset | set) and not any(
-                each.marks for each in cast("Iterable[Any]", values) if _is_parameter_set(each)
+            # What can be read only once is left to pytest, and so is what has no case, or marks of its own.
+            self.is_plain = (
+                (isinstance(names, str) or len(self.names) > 1)
+                and isinstance(values, Sequence | dict | frozenset | set)
+                and len(cast("Sequence[Any]", values)) > 0
+                and not any(each.marks for each in cast("Iterable[Any]", values) if _is_parameter_set(each))
             )
 
     def rows(self) -> Iterator[tuple[Callable[[], str], dict[str, Any]]]:
@@ -107,7 +111,7 @@ def _all_cases(
 
     @wraps(function)
     def test(**shared: Any) -> None:
-        count = 0
+        count, began = 0, monotonic()
         failed: list[BaseException] = []
         skipped: list[str] = []
         # As pytest has it, the first row of what stands next to the function meets all of what stands above.
@@ -119,6 +123,8 @@ def _all_cases(
             except (Exception, pytest.fail.Exception) as exception:
                 exception.add_note(f"in case {_named(row)}")
                 failed.append(exception)
+                if monotonic() - began >= _SECONDS:  # it hung: the timer that ended it is the last
+                    break
             except pytest.skip.Exception as exception:
                 skipped.append(f"{_named(row)} {exception.msg}")
         if failed:

@@ -6,7 +6,9 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import sys
 import typing
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
@@ -113,6 +115,42 @@ def test_what_a_class_does_after_its_construction_is_done() -> None:
         Place("a", 0)
     with pytest.raises(ValueError, match="0"):
         dataclasses.replace(Place("a"), line=0)
+
+
+def test_threads_that_ask_for_the_fields_at_once_all_get_them() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            for _ in range(20):
+                made = slotted(frozen=False)(declared())
+                for each in [threads.submit(dataclasses.replace, made("a"), size=5) for _ in range(8)]:
+                    assert each.result().size == 5
+                assert dataclasses.replace(made("a", parts=["b"]), name="c").parts == ["b"]
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_what_can_change_has_no_hash_and_what_a_class_defines_itself_stays() -> None:
+    @slotted
+    class Own:
+        name: str
+        kind: str = field(default="fixed", init=False)
+        rank: int = field(compare=False, default=0)
+
+        def __hash__(self) -> int:
+            return 7
+
+    assert Ours.__hash__ is None
+    assert hash(Own("a")) == 7
+    assert (Own("a", 4).kind, Own("a", 4).rank) == ("fixed", 4)
+    assert Own.__qualname__.endswith("<locals>.Own")
+
+
+@pytest.mark.parametrize("annotations", [{}, {"name": "ClassVar[str]"}, {"name": "InitVar[str]"}])
+def test_a_class_without_fields_or_with_what_is_none_is_refused(annotations: dict[str, str]) -> None:
+    with pytest.raises(TypeError, match="Wrong: a slotted class has fields"):
+        slotted(type("Wrong", (), {"__annotations__": annotations}))
 
 
 def test_a_field_without_a_default_may_not_follow_one_with_it() -> None:

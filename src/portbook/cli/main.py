@@ -168,6 +168,17 @@ def import_asyncio() -> None:
     vars(asyncio)["sslproto"] = stand_ins["asyncio.sslproto"]
 
 
+class _EmailOfBuild(ModuleType):
+    """Stands for `email.utils` where only the date of a build is read, which nobody reads again."""
+
+    parsedate_to_datetime = staticmethod(str)
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+
 def _import_jsonschema() -> None:
     """Import the library without `email`, which it asks for the time at which it was built, and nothing else.
 
@@ -175,8 +186,7 @@ def _import_jsonschema() -> None:
     """
     if "jsonschema_rs" in sys.modules or "email.utils" in sys.modules:
         return
-    stand_in = ModuleType("email.utils")
-    vars(stand_in)["parsedate_to_datetime"] = str
+    stand_in = _EmailOfBuild("email.utils")
     sys.modules["email.utils"] = stand_in
     try:
         importlib.import_module("jsonschema_rs")

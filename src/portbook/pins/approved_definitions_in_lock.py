@@ -77,8 +77,9 @@ class WatchedPinLock:
         if stamp == self._stamp:
             return False
         self._stamp = stamp
-        before, self.pins = self.pins, PinLock.read(self._folder)
-        return before != self.pins
+        before, now = self.pins, PinLock.read(self._folder)
+        self.pins = now
+        return before != now
 
     def approve(self, servers: Mapping[str, ServerDefinitions | None]) -> None:
         """Write approved definitions; `read_again` has them then. Raises as the function does."""

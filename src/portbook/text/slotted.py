@@ -11,7 +11,7 @@ times as long to make one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any, Final, TypeVar, cast, dataclass_transform, overload
@@ -39,7 +39,7 @@ def slotted(cls: Any = None, /, *, frozen: bool = True, eq: bool = True) -> Any:
     """
 
     def make(cls: type[Any]) -> Any:
-        return _slotted(cls, eq=eq)
+        return _slotted(cls, eq=eq, frozen=frozen)
 
     return make if cls is None else make(cls)
 
@@ -48,22 +48,29 @@ def slotted(cls: Any = None, /, *, frozen: bool = True, eq: bool = True) -> Any:
 _ITS_OWN: Final = ("__dict__", "__weakref__")
 
 
-def _slotted(cls: type[Any], *, eq: bool) -> Any:
-    parts: dict[str, Any] = {name: part for name, part in vars(cls).items() if name not in _ITS_OWN}
-    names: tuple[str, ...] = tuple(parts.get("__annotations__", ()))
-    declared = {name: parts.pop(name) for name in names if name in parts}
+def _slotted(cls: type[Any], *, eq: bool, frozen: bool) -> Any:
+    own: dict[str, Any] = {name: part for name, part in vars(cls).items() if name not in _ITS_OWN}
+    annotations: Mapping[str, Any] = own.get("__annotations__", {})
+    if not annotations or any(
+        "ClassVar" in str(each) or "InitVar" in str(each) for each in annotations.values()
+    ):
+        raise TypeError(f"{cls.__name__}: a slotted class has fields, and annotates nothing else")
+    names = tuple(annotations)
+    declared = {name: own.pop(name) for name in names if name in own}
     special: dict[str, Field[Any]] = {
         name: each for name, each in declared.items() if isinstance(each, Field)
     }
-    parts |= {
+    compared = [name for name in names if name not in special or special[name].compare]
+    parts: dict[str, Any] = {
         "__slots__": names,
         "__match_args__": tuple(name for name in names if name not in special or special[name].init),
         "__init__": _constructor(cls, names, declared, special),
+        "__replace__": replace,
         "__dataclass_fields__": _LateFields(cls),
+        **(_comparison(compared, is_hashable=frozen) if eq else {}),
     }
-    if eq:
-        parts |= _comparison([name for name in names if name not in special or special[name].compare])
-    return type(cls.__name__, cls.__bases__, parts)
+    # What the class has of its own stays, and so does its full name.
+    return type(cls.__name__, cls.__bases__, {**parts, **own, "__qualname__": cls.__qualname__})
 
 
 # Stands for the value of a field that a factory makes.
@@ -79,31 +86,33 @@ def _constructor(
         for name, each in special.items()
         if each.default_factory is not MISSING
     }
+    defaults = {name: each for name, each in declared.items() if name not in special}
+    defaults |= {name: each.default for name, each in special.items() if each.default is not MISSING}
     given = tuple(name for name in names if name not in special or special[name].init)
+    fixed = {name: value for name, value in defaults.items() if name not in given}
     begun: Any = getattr(cls, "__post_init__", None)
 
     def complete(self: Any) -> None:
+        for name, value in fixed.items():
+            setattr(self, name, value)
         for name, make in made.items():
             if name not in given or getattr(self, name) is _FROM_FACTORY:
                 setattr(self, name, make())
         if begun is not None:
             begun(self)
 
-    has_more = bool(made) or begun is not None
+    has_more = bool(made or fixed) or begun is not None
     code = _code(len(given), has_more).replace(
         co_varnames=("self", *given),
         co_names=(*given, "complete") if has_more else given,
         co_qualname=f"{cls.__qualname__}.__init__",
     )
-    optional = [name for name in given if name in declared]
-    if given[len(given) - len(optional) :] != tuple(optional):
+    optional = tuple(name for name in given if name in defaults or name in made)
+    if given[len(given) - len(optional) :] != optional:
         raise TypeError(f"{cls.__name__}: a field without a default follows {optional[0]}")
-    defaults = tuple(
-        _FROM_FACTORY if name in made else special[name].default if name in special else declared[name]
-        for name in optional
-    )
-    init = FunctionType(code, {"complete": complete, "__builtins__": {}}, "__init__", defaults)
-    annotations: dict[str, Any] = vars(cls).get("__annotations__", {})
+    values = tuple(_FROM_FACTORY if name in made else defaults[name] for name in optional)
+    init = FunctionType(code, {"complete": complete, "__builtins__": {}}, "__init__", values)
+    annotations: dict[str, Any] = vars(cls)["__annotations__"]
     init.__annotations__ = {**{name: annotations[name] for name in given}, "return": None}
     return init
 
@@ -121,8 +130,8 @@ def _code(count: int, has_more: bool) -> CodeType:
     return cast("FunctionType", scope["__init__"]).__code__
 
 
-def _comparison(names: list[str]) -> dict[str, Any]:
-    """Return the methods that compare these fields."""
+def _comparison(names: list[str], *, is_hashable: bool) -> dict[str, Any]:
+    """Return the methods that compare these fields; what can change has no hash."""
 
     def values(each: Any) -> tuple[Any, ...]:
         return tuple(getattr(each, name) for name in names)
@@ -133,7 +142,7 @@ def _comparison(names: list[str]) -> dict[str, Any]:
     def hashed(self: Any) -> int:
         return hash(values(self))
 
-    return {"__eq__": equals, "__hash__": hashed}
+    return {"__eq__": equals, "__hash__": hashed if is_hashable else None}
 
 
 class _LateFields:
@@ -144,7 +153,9 @@ class _LateFields:
         self._fields: dict[str, Field[Any]] | None = None
 
     def __get__(self, _: object, owner: type[Any]) -> dict[str, Field[Any]]:
-        """Return them by name."""
+        """Return them by name; two threads may both make them."""
         if self._fields is None:
-            self._fields = {each.name: each for each in fields(dataclass(self._declared))}
+            own = {name: part for name, part in vars(self._declared).items() if name not in _ITS_OWN}
+            copied: Any = dataclass(type(owner.__name__, (), own))  # it changes what it is given
+            self._fields = {each.name: each for each in fields(copied)}
         return self._fields

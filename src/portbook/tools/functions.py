@@ -1,7 +1,7 @@
 """Tool specs from functions: schemas are generated from type hints.
 
-JSON Schema validates arguments. `function_arguments` converts valid ones to what the function takes, and
-`function_results` its result to JSON.
+JSON Schema validates arguments. `function_arguments_and_input_schema` converts valid ones to what the
+function takes, and `function_results` its result to JSON.
 """
 
 from __future__ import annotations

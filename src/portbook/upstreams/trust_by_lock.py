@@ -1,4 +1,4 @@
-"""Which definitions of a server are served: the one place that is asked. Pure: no I/O."""
+"""Which definitions of a server are served: the one place that is asked."""
 
 from __future__ import annotations
 
