@@ -18,7 +18,7 @@ from portbook.stores.postgres import database_writer as module
 from portbook.stores.postgres.connection_address_and_errors import BoundedConnection
 from portbook.stores.postgres.database_writer import CommitProof
 from portbook.stores.postgres.postgres_store import PostgresStore
-from support.postgres_server import own_server
+from support.postgres_server import new_schema, own_server
 
 
 @pytest.fixture
@@ -265,13 +265,27 @@ def test_processes_that_wait_for_each_other_both_come_to_their_end(
     other.close()
 
 
+NUMBER = module.LOCK_NUMBER.format("'rate ada'")
+HOLD = f"SELECT pg_advisory_xact_lock({NUMBER})".encode()
+
+
+def test_a_lock_in_a_different_schema_of_the_database_keeps_nobody_waiting(
+    store: PostgresStore, postgres_server: str
+) -> None:
+    with new_schema(postgres_server) as elsewhere:
+        PostgresStore(elsewhere).close()
+        with psycopg.connect(elsewhere) as other:
+            other.execute(HOLD)
+            assert store.submit(put("a"), lock="rate ada").result(timeout=2) == "a"
+
+
 def test_a_lock_that_is_held_keeps_only_those_waiting_that_need_it_and_once(
     store: PostgresStore, postgres_schema: str
 ) -> None:
     store.submit(put("a")).result()
     has_begun, going = threading.Event(), threading.Event()
     with psycopg.connect(postgres_schema) as other:
-        other.execute("SELECT pg_advisory_xact_lock(hashtextextended('rate ada', 0))")
+        other.execute(HOLD)
         store.submit(lambda _: (has_begun.set(), going.wait(60)))
         assert has_begun.wait(60)  # what comes now waits together
         needing = [store.submit(put(f"needs {number}"), lock="rate ada") for number in range(5)]

@@ -30,18 +30,22 @@ from portbook.stores.postgres.connection_address_and_errors import (
 )
 from portbook.stores.sqlite_writer import JobEnding, WriteJob, WriteQueue
 
-__all__ = ["CHANNEL", "CommitProof", "DatabaseWriter"]
+__all__ = ["CHANNEL", "LOCK_NUMBER", "CommitProof", "DatabaseWriter"]
 
 T = TypeVar("T")
 
 # What a notification is sent on; it holds the name of its sender.
 CHANNEL: Final = "portbook"
 
+# A lock is known to the whole database, which may hold the tables of other Portbooks in other schemas: its
+# number depends on the tables, too.
+LOCK_NUMBER: Final = "hashtextextended({}, coalesce(to_regclass('portbook_tables')::oid::bigint, 0))"
+
 # In the order of their numbers, so that two processes never wait for each other.
 _LOCKS: Final = (
-    b"SELECT pg_advisory_xact_lock(k) FROM (SELECT DISTINCT hashtextextended(name, 0) AS k "
-    b"FROM unnest(%s::text[]) AS name ORDER BY k) AS locks"
-)
+    f"SELECT pg_advisory_xact_lock(k) FROM (SELECT DISTINCT {LOCK_NUMBER.format('name')} AS k "  # noqa: S608
+    "FROM unnest(%s::text[]) AS name ORDER BY k) AS locks"
+).encode()
 
 # For the rest of a transaction in which a job has waited for too long, and for what waited together with it.
 _HURRY: Final = b"SET LOCAL lock_timeout = '20ms'"
