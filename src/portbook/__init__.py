@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from portbook.envelope.envelope_check import inspect_envelope
     from portbook.envelope.errors_and_warnings import Problem
     from portbook.envelope.request_for_envelope import Controls
-    from portbook.envelope.wrap_unwrap_and_enclose import (
+    from portbook.envelope.result_put_into_envelope import (
         Failure,
         NotAnEnvelope,
         ToolFailed,
@@ -87,9 +87,9 @@ _HOMES = {
     "Context": "portbook.tools.context",
     "Controls": "portbook.envelope.request_for_envelope",
     "Failed": "portbook.errors",
-    "Failure": "portbook.envelope.wrap_unwrap_and_enclose",
+    "Failure": "portbook.envelope.result_put_into_envelope",
     "MountedApp": "portbook.doors.http.mounted_asgi_app",
-    "NotAnEnvelope": "portbook.envelope.wrap_unwrap_and_enclose",
+    "NotAnEnvelope": "portbook.envelope.result_put_into_envelope",
     "NotFound": "portbook.tools.spec",
     "NotJSON": "portbook.canonical",
     "Problem": "portbook.envelope.errors_and_warnings",
@@ -98,13 +98,13 @@ _HOMES = {
     "ToolError": "portbook.tools.spec",
     "SigningKey": "portbook.provenance.signing",
     "Subject": "portbook.provenance.record_inputs_and_outputs",
-    "ToolFailed": "portbook.envelope.wrap_unwrap_and_enclose",
+    "ToolFailed": "portbook.envelope.result_put_into_envelope",
     "Toolset": "portbook.tools.toolset",
-    "enclose": "portbook.envelope.wrap_unwrap_and_enclose",
-    "failure": "portbook.envelope.wrap_unwrap_and_enclose",
+    "enclose": "portbook.envelope.result_put_into_envelope",
+    "failure": "portbook.envelope.result_put_into_envelope",
     "inspect_envelope": "portbook.envelope.envelope_check",
-    "unwrap": "portbook.envelope.wrap_unwrap_and_enclose",
-    "wrap": "portbook.envelope.wrap_unwrap_and_enclose",
+    "unwrap": "portbook.envelope.result_put_into_envelope",
+    "wrap": "portbook.envelope.result_put_into_envelope",
 }
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from portbook.audit.chain import Links
-from portbook.audit.checkpoint import CheckpointMark, CheckpointRow, CoveredRecords, Segment, checkpoint_of
+from portbook.audit.checkpoint_and_hash_tree import (
+    CheckpointMark,
+    CheckpointRow,
+    CoveredRecords,
+    Segment,
+    checkpoint_of,
+)
 from portbook.audit.checkpoint_and_log_verification import (
     CoveredLog,
     lost_calls,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.checkpoint import (
+from portbook.audit.checkpoint_and_hash_tree import (
     BadCheckpointFile,
     CoveredRecords,
     Segment,

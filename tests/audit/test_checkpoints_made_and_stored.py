@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.checkpoint import CheckpointRow, PrunedFile, Segment, root_of
+from portbook.audit.checkpoint_and_hash_tree import CheckpointRow, PrunedFile, Segment, root_of
 from portbook.audit.checkpoint_and_log_verification import verify_checkpoints
 from portbook.audit.checkpoints_made_and_stored import CheckpointMaker, CheckpointStore, log_name
 from portbook.audit.journal import Journal

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from portbook.audit.chain import GENESIS
-from portbook.audit.checkpoint import CheckpointMark, CoveredRecords, Segment, checkpoint_of, root_of
+from portbook.audit.checkpoint_and_hash_tree import (
+    CheckpointMark,
+    CoveredRecords,
+    Segment,
+    checkpoint_of,
+    root_of,
+)
 from portbook.audit.inclusion_proof import BadProof, InclusionProof, check_proof, covering, proof_of
 from portbook.audit.journal import chained
 from portbook.provenance.signing import SigningKey

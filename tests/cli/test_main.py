@@ -119,20 +119,23 @@ def test_what_is_imported_already_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(("is_ignored", "ended"), [(False, -signal.SIGINT), (True, 0)])
+@pytest.mark.parametrize(
+    ("imported", "asked"), [("click", ["--version"]), ("jsonschema_rs", ["serve", "--help"])]
+)
 def test_ctrl_c_while_the_command_line_is_imported_says_nothing(
-    tmp_path: Path, is_ignored: bool, ended: int
+    tmp_path: Path, imported: str, asked: list[str], is_ignored: bool, ended: int
 ) -> None:
-    # The first thing that it imports presses it, and imports the real one where that changed nothing.
-    (tmp_path / "click.py").write_text(
+    # A thing that it or its verb imports presses it, and imports the real one where that changed nothing.
+    (tmp_path / f"{imported}.py").write_text(
         "import os, signal, sys\n"
         "os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.path.remove(os.path.dirname(__file__))\n"
-        "del sys.modules['click']\n"
-        "import click\n"
-        "sys.modules['click'] = click\n"
+        f"del sys.modules['{imported}']\n"
+        f"import {imported}\n"
+        f"sys.modules['{imported}'] = {imported}\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "portbook", "--version"],
+        [sys.executable, "-m", "portbook", *asked],
         capture_output=True,
         text=True,
         cwd=tmp_path,

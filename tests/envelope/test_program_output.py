@@ -8,7 +8,7 @@ import pytest
 
 from portbook.envelope.errors_and_warnings import Problem
 from portbook.envelope.program_output import Form, Ran, outcome_of
-from portbook.envelope.wrap_unwrap_and_enclose import Failure
+from portbook.envelope.result_put_into_envelope import Failure
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from portbook.doors.http.mounted_asgi_app import MountedApp
 from portbook.envelope.envelope_check import inspect_envelope
 from portbook.envelope.errors_and_warnings import Problem
 from portbook.envelope.request_for_envelope import Controls
-from portbook.envelope.wrap_unwrap_and_enclose import (
+from portbook.envelope.result_put_into_envelope import (
     Failure,
     NotAnEnvelope,
     ToolFailed,

@@ -82,7 +82,7 @@ NEVER = [
     "portbook.apis",
     "portbook.assets.library",
     "portbook.builtin",
-    "portbook.envelope.wrap_unwrap_and_enclose",
+    "portbook.envelope.result_put_into_envelope",
     "portbook.executors.http",
     "portbook.net.destinations",
     "portbook.net.http_client",

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from portbook.audit.checkpoint import CheckpointRow, Segment, checkpoint_of
+from portbook.audit.checkpoint_and_hash_tree import CheckpointRow, Segment, checkpoint_of
 from portbook.audit.journal import chained
 from support.portbook_process import Finished, HttpServer, http_server, invoke, run
 from support.postgres_server import new_schema

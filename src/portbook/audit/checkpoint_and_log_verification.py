@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from portbook.audit.chain import GENESIS, Head
 from portbook.audit.chain_verification import ChainVerdict, CoveredHead, verify
-from portbook.audit.checkpoint import (
+from portbook.audit.checkpoint_and_hash_tree import (
     CheckpointBody,
     CheckpointMark,
     CheckpointRow,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from portbook.audit.chain import head_of
-from portbook.audit.checkpoint import (
+from portbook.audit.checkpoint_and_hash_tree import (
     CheckpointBody,
     CheckpointRow,
     CoveredRecords,

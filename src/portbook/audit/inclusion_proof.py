@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, cast
 
 from portbook.audit.chain import GENESIS, head_of
-from portbook.audit.checkpoint import (
+from portbook.audit.checkpoint_and_hash_tree import (
     FAN_OUT,
     CheckpointBody,
     CheckpointMark,

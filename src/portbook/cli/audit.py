@@ -14,7 +14,7 @@ from portbook.app.store_from_settings import store_of
 from portbook.audit.call_records import records_of_call, request_id_of
 from portbook.audit.chain import Head, head_of
 from portbook.audit.chain_verification import ChainVerdict
-from portbook.audit.checkpoint import (
+from portbook.audit.checkpoint_and_hash_tree import (
     BadCheckpointFile,
     CheckpointBody,
     CheckpointMark,

@@ -13,6 +13,7 @@ from typing import Any, Final
 import click
 
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.interrupted_import import ended_by_interrupt
 from portbook.text.did_you_mean import did_you_mean
 from portbook.version import __version__
 
@@ -75,10 +76,11 @@ class _LateGroup(CommandGroup):
         # What an import makes, the process keeps: a collector that looked for cycles in it would find none.
         gc.disable()
         try:
-            if cmd_name == "serve":
-                import_asyncio()
-                _import_jsonschema()
-            return importlib.import_module(f"portbook.cli.{cmd_name}").command
+            with ended_by_interrupt():
+                if cmd_name == "serve":
+                    import_asyncio()
+                    _import_jsonschema()
+                return importlib.import_module(f"portbook.cli.{cmd_name}").command
         finally:
             gc.freeze()
             gc.enable()

@@ -24,7 +24,7 @@ from portbook.clock import SystemClock
 from portbook.envelope.errors_and_warnings import EXECUTION_FAILED, Problem
 from portbook.envelope.program_output import MAX_OUTPUT_BYTES, TOO_LARGE, Form, Ran, outcome_of
 from portbook.envelope.request_for_envelope import Controls, Mode
-from portbook.envelope.wrap_unwrap_and_enclose import enclose, is_envelope
+from portbook.envelope.result_put_into_envelope import enclose, is_envelope
 from portbook.escaping import escaped_json
 from portbook.model import Occasion
 from portbook.provenance.record_inputs_and_outputs import subject_of_program

@@ -17,7 +17,7 @@ from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
-    from portbook.envelope.wrap_unwrap_and_enclose import RecordedResults
+    from portbook.envelope.result_put_into_envelope import RecordedResults
     from portbook.provenance.record_inputs_and_outputs import Subject
     from portbook.provenance.signing import Signer
 
@@ -92,7 +92,7 @@ class CallEnvelopes:
                 pass
         # Late: few calls want an envelope, and most servers never make one.
         from portbook.envelope.errors_and_warnings import redaction_warnings
-        from portbook.envelope.wrap_unwrap_and_enclose import enclose
+        from portbook.envelope.result_put_into_envelope import enclose
 
         if told := redaction_warnings(outcome, is_redacted=known.is_redacted):
             controls = replace(controls, warnings=(*controls.warnings, *told))
@@ -115,7 +115,7 @@ class CallEnvelopes:
         )
         made_for, form = self._forms.get(key, _NO_FORM)
         if form is None or made_for is not tool:  # a server behind us may change what it offers
-            from portbook.envelope.wrap_unwrap_and_enclose import RecordedResults  # late, as above
+            from portbook.envelope.result_put_into_envelope import RecordedResults  # late, as above
 
             subject = _subject(_NO_REQUEST, known._replace(arguments={}))  # a form keeps no arguments
             form = RecordedResults(result, controls, subject, self.signer)

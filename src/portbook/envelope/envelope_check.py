@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.canonical import NotJSON, jcs_bytes
-from portbook.envelope.wrap_unwrap_and_enclose import envelope_schema, is_envelope
+from portbook.envelope.result_put_into_envelope import envelope_schema, is_envelope
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.provenance.anchors import parse_anchor, resolves

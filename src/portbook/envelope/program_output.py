@@ -10,7 +10,7 @@ import base64
 from typing import Final, Literal, NamedTuple
 
 from portbook.envelope.errors_and_warnings import Problem, exit_problem, own_problems
-from portbook.envelope.wrap_unwrap_and_enclose import Failure, is_envelope
+from portbook.envelope.result_put_into_envelope import Failure, is_envelope
 from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.wire.parsing import parse

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from portbook import SchemaRegistry, failure, inspect_envelope, unwrap, wrap
 from portbook.canonical import json_bytes
-from portbook.envelope.wrap_unwrap_and_enclose import NotAnEnvelope, ToolFailed, is_envelope
+from portbook.envelope.result_put_into_envelope import NotAnEnvelope, ToolFailed, is_envelope
 from support.envelope_samples import json_values
 
 SCHEMA = SchemaRegistry().load("mcp.envelope.v0.1")

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from portbook.audit.checkpoint import (
+from portbook.audit.checkpoint_and_hash_tree import (
     CheckpointBody,
     CheckpointRow,
     PrunedFile,
