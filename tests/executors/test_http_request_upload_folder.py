@@ -9,7 +9,7 @@ import pytest
 
 from portbook.apis.form_and_file_bodies import NamedFile
 from portbook.errors import Reason, Refused
-from portbook.executors.http_request import UploadFolder
+from portbook.executors.http_request_threads_and_uploads import UploadFolder
 
 PLACE = ("file", "path")
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from portbook.executors.http_request import MemoryRoom
+from portbook.executors.http_request_threads_and_uploads import MemoryRoom
 
 
 async def settled() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from portbook.apis.arguments_put_into_request import Composed
 from portbook.apis.gateway import Gateway
-from portbook.apis.request_composer import Composed
 from portbook.executors.api_credentials import Credentials, SentCredentials
-from portbook.executors.http_request import RequestForm, proxy_of
+from portbook.executors.http_request_threads_and_uploads import RequestForm, proxy_of
 from portbook.model import Identity, Run
 from portbook.net.http_client import HttpClient
 from portbook.tools.http_operation import HttpOperation

@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from portbook.apis.request_composer import Composed
+from portbook.apis.arguments_put_into_request import Composed
 
 __all__ = ["SECRET", "DecodedFile", "DecodedRequest", "DecodingApi", "decoded", "decoding_api"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from portbook.apis.arguments_put_into_request import Composed, Composer
 from portbook.apis.left_out_operations import LeftOutOperation
 from portbook.apis.openapi.operations_and_names import ImportedOperation
-from portbook.apis.request_composer import Composed, Composer
 from portbook.schema.engine import validator_for
 from portbook.tools.http_operation import HttpOperation
 

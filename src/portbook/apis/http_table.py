@@ -16,12 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
+from portbook.apis.arguments_put_into_request import Composer
 from portbook.apis.gateway import GATEWAY_KEYS, Gateway, is_argument_header, read_base_url, read_gateway
 from portbook.apis.imported_documents import DOCUMENT_KEYS, ImportedDocuments, PlacedOperation, read_documents
 from portbook.apis.left_out_operations import LeftOutOperation, summary_of
 from portbook.apis.openapi.operations_and_names import ImportedOperation
 from portbook.apis.output_schemas import is_small_enough_to_list, or_nothing, without_usable_results
-from portbook.apis.request_composer import Composer
 from portbook.apis.selected_operations import ImportSelection, missing_operation
 from portbook.apis.table_reader import Complain, Table
 from portbook.model import JSONObject

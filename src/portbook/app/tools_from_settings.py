@@ -208,7 +208,7 @@ def _composed(spec: ToolSpec) -> ToolSpec:
     """Return a tool, refused before anyone is asked to approve a request that cannot be composed."""
     if spec.operation is None:
         return spec
-    from portbook.apis.request_composer import Composer
+    from portbook.apis.arguments_put_into_request import Composer
 
     return replace(spec, refuse=Composer(spec.operation).refuse)
 

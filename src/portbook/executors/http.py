@@ -18,7 +18,7 @@ from portbook.apis.gateway import Gateway
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.api_credentials import Credentials, NoCredential, SentCredentials
 from portbook.executors.cancelled_before_sending import NothingSent
-from portbook.executors.http_request import ComposedRequests, RequestForm, proxy_of
+from portbook.executors.http_request_threads_and_uploads import ComposedRequests, RequestForm, proxy_of
 from portbook.executors.http_response import (
     answer_beside,
     failure_of_oversize,

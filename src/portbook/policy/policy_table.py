@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from portbook.canonical import NotJSON, fingerprint
 from portbook.globs import problem_of
 from portbook.model import JSONObject
-from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES, Action, Limits, Policy, Rule
+from portbook.policy.decision_limits_rules_and_remedy import LIMIT_NAMES, Action, Limits, Policy, Rule
 from portbook.policy.where_condition import KEYWORDS, Condition, UntoldTypes, spoken_types, unknown_keyword
 from portbook.schema.engine import BadSchema, validator_for
 from portbook.text.did_you_mean import did_you_mean

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from portbook.canonical import canonical_bytes
 from portbook.globs import covers, is_pattern, matches
 from portbook.model import JSON, JSONObject
-from portbook.policy.decision_by_limits_and_rules import Action, Policy, Rule
+from portbook.policy.decision_limits_rules_and_remedy import Action, Policy, Rule
 from portbook.policy.where_condition import Reach, UntoldTypes, declared_names, reach, spoken_types
 from portbook.schema.engine import BadSchema, compile_schema
 from portbook.text.did_you_mean import did_you_mean

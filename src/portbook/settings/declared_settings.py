@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from portbook.policy.decision_by_limits_and_rules import LIMIT_CHOICES, Limits
+from portbook.policy.decision_limits_rules_and_remedy import LIMIT_CHOICES, Limits
 from portbook.schema.official_schema_digests import PINS
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.tool_names import ToolNames

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from portbook.globs import problem_of
-from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES, Limits
+from portbook.policy.decision_limits_rules_and_remedy import LIMIT_NAMES, Limits
 from portbook.settings.bad_settings import BadSettings, ProblemList
 from portbook.settings.declared_settings import SETTINGS, CertificateFiles, Setting
 from portbook.stores.caller_keys import ANONYMOUS, OPERATOR, AllowedKey

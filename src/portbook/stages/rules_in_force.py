@@ -17,7 +17,7 @@ from portbook.audit.record_views_and_fields import RecordForms
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.model import NOBODY, JSONObject, Kind, Run, Start
 from portbook.policy import Action, Decision, Policy, ToolPolicy
-from portbook.policy.decision_by_limits_and_rules import timeout_ms_of
+from portbook.policy.decision_limits_rules_and_remedy import timeout_ms_of
 from portbook.redaction import Redactor
 from portbook.stores.caller_keys import Callers
 from portbook.text.slotted import slotted

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from portbook.apis.arguments_put_into_request import Composer
 from portbook.apis.left_out_operations import LeftOutOperation
 from portbook.apis.openapi.document_files import Documents
 from portbook.apis.openapi.operations_and_names import ImportedOperation, read_openapi
 from portbook.apis.openapi.parameters_and_path_keys import ArgumentRules
-from portbook.apis.request_composer import Composer
 from portbook.tools.http_operation import HttpOperation, Parameter, ParameterPlace, Style
 from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
 

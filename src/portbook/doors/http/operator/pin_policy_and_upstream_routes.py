@@ -12,7 +12,7 @@ from portbook.doors.http.request import InboundRequest
 from portbook.doors.http.router import Route, Serve
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.policy.decision_by_limits_and_rules import LIMIT_NAMES
+from portbook.policy.decision_limits_rules_and_remedy import LIMIT_NAMES
 from portbook.stores.caller_keys import ANONYMOUS
 
 if TYPE_CHECKING:

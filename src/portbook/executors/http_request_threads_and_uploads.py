@@ -19,10 +19,10 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
+from portbook.apis.arguments_put_into_request import Composed, Composer
 from portbook.apis.form_and_file_bodies import NamedFile
 from portbook.apis.gateway import Gateway
 from portbook.apis.path_and_query_values import unsendable
-from portbook.apis.request_composer import Composed, Composer
 from portbook.executors.api_credentials import Credentials, SentCredentials
 from portbook.model import JSON, JSONObject, Run
 from portbook.net.destinations import Destination, Destinations, parse_url

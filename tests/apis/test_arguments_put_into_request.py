@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.apis.request_composer import Composed, Composer
+from portbook.apis.arguments_put_into_request import Composed, Composer
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.tools.http_operation import (

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from portbook.apis.arguments_put_into_request import Composed, Composer
 from portbook.apis.gateway import Gateway
-from portbook.apis.request_composer import Composed, Composer
 from portbook.errors import Refused
-from portbook.executors.http_request import ComposedRequests, MemoryRoom
+from portbook.executors.http_request_threads_and_uploads import ComposedRequests, MemoryRoom
 from portbook.model import JSONObject
 from portbook.tools.http_operation import BodyPart, HttpOperation
 
