@@ -172,7 +172,8 @@ def _cli() -> list[str]:
 def _paragraphs(text: str) -> list[str]:
     lines: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
-        lines += [" ".join(paragraph.split()), ""]
+        kept = paragraph.removeprefix("\b\n")  # what click prints line by line
+        lines += ["```", kept, "```", ""] if kept != paragraph else [" ".join(paragraph.split()), ""]
     return lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -102,6 +103,22 @@ def test_tail_prints_the_newest_records_of_all_runs(log: Log) -> None:
     assert ids == IDS[3:6]
     assert len(log.audit("tail").answers) == 5
     assert log.audit("tail", "-n", "0").answers == []
+
+
+def test_tail_prints_as_many_records_as_were_asked_for_and_names_what_is_none(log: Log) -> None:
+    log.write(1, 2)
+    with log.execution.path.open("ab") as file:
+        file.write(b"{\n")
+    finished = log.audit("tail", "-n", "2")
+    assert len(finished.answers) == 2
+    assert f"warning: {log.execution.path.name}: 1 line is not a record; skipped" in finished.err
+
+
+def test_every_member_of_a_record_has_a_column() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "records.md").read_text(encoding="utf-8")
+    view = page.partition("\n## The execution view\n")[2].partition("\n## ")[0]
+    listed = re.findall(r"^- ((?:`\w+`(?:, )?)+):", view, re.MULTILINE)
+    assert sorted(COLUMNS) == sorted(name for names in listed for name in re.findall(r"\w+", names))
 
 
 def test_tail_escapes_what_it_shows_on_a_terminal(log: Log) -> None:

@@ -18,6 +18,11 @@ def test_each_shell_has_a_script(shell: str, tmp_path: Path) -> None:
     assert f"_PORTBOOK_COMPLETE={shell}_complete".encode() in finished.out
 
 
+def test_the_help_has_a_line_to_copy_for_each_shell(tmp_path: Path) -> None:
+    shown = run("completion", "--help", cwd=tmp_path).out.decode()
+    assert '\n  bash: eval "$(portbook completion bash)" in ~/.bashrc\n  zsh:  eval' in shown
+
+
 def completed(folder: Path, words: str) -> list[str]:
     at = str(len(words.split()) - 1)
     asked = environment(_PORTBOOK_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=at)

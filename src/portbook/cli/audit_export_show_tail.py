@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
 
@@ -132,10 +131,28 @@ def _newest(folder: Path, count: int) -> list[JSONObject]:
     """Return the newest records of all files: several processes may be writing."""
     newest: list[JSONObject] = []
     for path in files_in(folder):
-        lines = list(islice(lines_from_end(path), count))
-        newest += [record for line in reversed(lines) if (record := record_of(line))]
+        found, others = _last_in(path, count)
+        newest += found
+        if others:
+            lines = "line is not a record" if others == 1 else "lines are not records"
+            say(f"warning: {escaped(path.name)}: {others} {lines}; skipped; `portbook audit verify` has more")
     newest.sort(key=lambda record: str(record.get("timestamp")))
     return newest[max(len(newest) - count, 0) :]
+
+
+def _last_in(path: Path, count: int) -> tuple[list[JSONObject], int]:
+    """Return the last records of a file, and how many lines among them are none."""
+    found: list[JSONObject] = []
+    others = 0
+    lines = lines_from_end(path)
+    while len(found) < count and (line := next(lines, None)) is not None:
+        record = record_of(line)
+        if record is None:
+            others += 1
+        else:
+            found.append(record)
+    found.reverse()
+    return found, others
 
 
 def _print_records(records: list[JSONObject], out: TextIO, *, is_json: bool) -> None:
@@ -179,7 +196,8 @@ COLUMNS: Final = (
     *("seq", "prev", "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain"),
     *("method", "agent_step", "attempt", "status_code", "latency_ms", "error_class", "redaction_applied"),
     *("decision", "rule", "caller", "approval_id", "effect", "input_bytes", "output_bytes"),
-    *("arguments", "hash", "record_version", "basis"),
+    *("arguments", "hash", "record_version", "basis", "hmac"),
+    *("difference", "missing_servers", "output_checked", "confined"),
 )
 
 # A spreadsheet runs a cell that begins so as a formula; the last four are full-width forms of the first.

@@ -14,18 +14,21 @@ __all__ = ["command", "tool_candidates"]
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _VARIABLE: Final = "_PORTBOOK_COMPLETE"
+# The backspace makes click keep the lines of its paragraph.
+_HELP: Final = """\
+Print the completion script of a shell: commands, options, and the names of the tools that are served.
+
+\b
+bash: eval "$(portbook completion bash)" in ~/.bashrc
+zsh:  eval "$(portbook completion zsh)" in ~/.zshrc
+fish: portbook completion fish > ~/.config/fish/completions/portbook.fish
+"""
 
 
-@click.command("completion")
+@click.command("completion", help=_HELP)
 @click.argument("shell", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
-    r"""Print the completion script of a shell: commands, options, and the names of the tools that are served.
-
-    \b
-    bash: eval "$(portbook completion bash)" in ~/.bashrc
-    zsh:  eval "$(portbook completion zsh)" in ~/.zshrc
-    fish: portbook completion fish > ~/.config/fish/completions/portbook.fish
-    """
+    """Print the completion script of a shell."""
     from click.shell_completion import get_completion_class  # late: only here
 
     out = claim_stdout()
