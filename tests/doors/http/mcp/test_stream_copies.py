@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from portbook.clock import SystemClock
+from portbook.doors.http.mcp.kept_events_and_stream_limits import MAX_REPORT_BYTES
 from portbook.doors.http.mcp.resumable_streams import EventStream
 from portbook.doors.http.mcp.shared_streams import StreamCopies
-from portbook.doors.http.mcp.stream_messages_and_limits import MAX_REPORT_BYTES
 from portbook.mcp.node_mail_and_relay import Node
 from portbook.stores.connection_clock_and_errors import StoreError, UnknownOutcome
 from portbook.stores.sqlite_store import Store

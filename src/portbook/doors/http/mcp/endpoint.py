@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from portbook.boundary import Boundary
 from portbook.doors.http.mcp.json_or_stream_reply import McpResponse, Running, event_reply
+from portbook.doors.http.mcp.kept_events_and_stream_limits import MAX_LISTENING
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.mcp.sessions_in_memory import LiveSession, label_of
-from portbook.doors.http.mcp.stream_messages_and_limits import MAX_LISTENING
 from portbook.doors.http.request import (
     Accepts,
     InboundRequest,

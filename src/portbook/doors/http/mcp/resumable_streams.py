@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
 
-from portbook.doors.http.mcp.stream_messages_and_limits import (
+from portbook.doors.http.mcp.kept_events_and_stream_limits import (
     KEEP_ALIVE,
     KEPT_READ_S,
     KEPT_UNREAD_S,

@@ -15,8 +15,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from portbook.doors.http.mcp.kept_events_and_stream_limits import KEEP_ALIVE, RETRY_MS, SILENCE_S
 from portbook.doors.http.mcp.resumable_streams import STANDALONE, EventStream, StreamPosition, Write
-from portbook.doors.http.mcp.stream_messages_and_limits import KEEP_ALIVE, RETRY_MS, SILENCE_S
 from portbook.errors import Failed, Reason
 from portbook.mcp.connection import McpConnection
 from portbook.mcp.list_and_resource_changes import ChangeNotification

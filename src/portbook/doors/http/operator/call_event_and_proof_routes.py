@@ -34,7 +34,7 @@ from portbook.audit.log_reader_and_follower import Located
 from portbook.boundary import Boundary
 from portbook.canonical import json_bytes
 from portbook.clock import Clock
-from portbook.doors.http.mcp.stream_messages_and_limits import SILENCE_S
+from portbook.doors.http.mcp.kept_events_and_stream_limits import SILENCE_S
 from portbook.doors.http.operator.operator_route import asked, bad_parameter, question
 from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, Write, lines_of, reply_to

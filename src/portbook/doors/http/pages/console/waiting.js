@@ -7,7 +7,7 @@ import { live } from "./live.js";
 import { callsHref } from "./place.js";
 import { ask, withQuery } from "./server.js";
 import { onKeys } from "./shortcuts.js";
-import { settledWords, TicketCard } from "./ticket_card.js";
+import { settledWords, TicketCard } from "./waiting_call_card.js";
 import { counted } from "./times.js";
 
 const AGE_MS = 5000;

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from portbook.canonical import json_bytes
-from portbook.doors.http.mcp.stream_messages_and_limits import (
+from portbook.doors.http.mcp.kept_events_and_stream_limits import (
     FEW_UNREAD,
     MAX_REPORT_BYTES,
     MAX_UNREAD_BYTES,
