@@ -17,7 +17,7 @@ from support.tables_as_one import TablesAsOne
 if TYPE_CHECKING:
     from support.in_process_connection import Connection
 
-pytest_plugins = ["support.certificates", "support.postgres_fixtures"]
+pytest_plugins = ["support.certificates", "support.file_queue", "support.postgres_fixtures"]
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,13 @@ from support.postgres_server import new_database, new_schema, shared_server
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
-    """The address of a server that all workers of this run share."""
+def postgres_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Iterator[str]:
+    """The address of a server that all processes of this run share."""
+    queue: Path | None = request.config.getoption("--queue")
     base = tmp_path_factory.getbasetemp()
-    with shared_server((base if worker_id == "master" else base.parent) / "postgres") as url:
+    with shared_server((queue or (base if worker_id == "master" else base.parent)) / "postgres") as url:
         yield url
 
 

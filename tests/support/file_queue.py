@@ -1,0 +1,187 @@
+"""Runs files of tests side by side: each process takes the next file of a queue, and collects only that one.
+
+With xdist, each process collects everything before it begins, and reports each test to a process that only
+counts. Of a whole run that was a tenth of the processor time, and it grew with the number of processes. Here
+`--processes 4` starts four runs of pytest with the same options and `--queue FOLDER`. What they print is kept
+until they end; a run that failed is shown whole. Whoever chooses tests runs them with xdist, or alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from support.longest_first import LONGEST
+
+__all__ = ["files_of_tests"]
+
+_PROGRESS_S: Final = 30.0
+_POLL_S: Final = 0.2
+_SHOWN: Final = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--processes", type=int, metavar="N", help="run all files in so many processes")
+    parser.addoption("--queue", type=Path, metavar="FOLDER", help="take files from there (by --processes)")
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    processes: int | None = config.getoption("--processes")
+    return None if processes is None else _run(config, processes)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    queue: Path | None = config.getoption("--queue")
+    if queue is not None:
+        config.pluginmanager.register(_QueuedFiles(queue))
+
+
+def files_of_tests(root: Path) -> list[Path]:
+    """The files of tests below a folder, those that take longest first."""
+    places = {file: place for place, file in enumerate(LONGEST)}
+    found = sorted(path for path in root.rglob("test_*.py") if path.is_file())
+    return sorted(found, key=lambda path: places.get(path.relative_to(root).as_posix(), len(places)))
+
+
+# In the processes that run tests.
+
+
+class _QueuedFiles:
+    """Makes a run of pytest take files of the queue until there are none."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files = (folder / "files").read_text().splitlines()
+        self._modules: dict[str, pytest.Item | pytest.Collector] = {}
+        self._counted: Counter[str] = Counter()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        """Find the files, and import none: each is collected when it is taken."""
+        found = session.perform_collect(self._files, genitems=False)
+        self._modules = {str(node.path): node for node in found}
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = self._collected(session)
+        while items:
+            following: list[pytest.Item] = []
+            for place, item in enumerate(items, start=1):
+                if place == len(items):
+                    following = self._collected(session)  # a fixture of the whole run is kept if more comes
+                after = items[place] if place < len(items) else next(iter(following), None)
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                if session.shouldfail:
+                    raise session.Failed(session.shouldfail)
+                if session.shouldstop:
+                    raise session.Interrupted(session.shouldstop)
+            items = following
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or report.outcome != "passed":
+            is_error = report.outcome == "failed" and report.when != "call"
+            self._counted["error" if is_error else report.outcome] += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._counted["error"] += 1
+
+    def pytest_sessionfinish(self) -> None:
+        """Say what came of it; who does not has died."""
+        (self._folder / f"{os.getpid()}.counts").write_text(json.dumps(self._counted))
+
+    def _collected(self, session: pytest.Session) -> list[pytest.Item]:
+        """Return the tests of the next file that has any; none where every file was taken."""
+        while (file := self._next()) is not None:
+            items = list(session.genitems(self._modules[file]))
+            session.config.hook.pytest_collection_modifyitems(
+                session=session, config=session.config, items=items
+            )
+            session.testscollected += len(items)
+            if items:
+                return items
+        return []
+
+    def _next(self) -> str | None:
+        with (self._folder / "taken").open("a+b") as taken:
+            fcntl.flock(taken, fcntl.LOCK_EX)
+            place = taken.seek(0, os.SEEK_END)  # a byte for each file that was taken
+            if place >= len(self._files):
+                return None
+            taken.write(b".")
+            return self._files[place]
+
+
+# In the process that starts them.
+
+
+def _run(config: pytest.Config, count: int) -> int:
+    """Run all files in so many processes; return the exit code of the whole."""
+    with tempfile.TemporaryDirectory(prefix="portbook-tests-") as name:
+        folder = Path(name)
+        files = files_of_tests(config.rootpath / "tests")
+        (folder / "files").write_text("".join(f"{file}\n" for file in files))
+        (folder / "taken").touch()
+        options = list(_without(config.invocation_params.args, "--processes"))
+        command = [sys.executable, "-m", "pytest", *options, "--queue", name]
+        began = time.monotonic()
+        logs = [folder / f"{number}.log" for number in range(count)]
+        running = [_started(command, config.rootpath, log) for log in logs]
+        try:
+            _wait(running, folder / "taken", len(files))
+        except KeyboardInterrupt:  # which they got as well
+            for each in running:
+                each.wait()
+            return pytest.ExitCode.INTERRUPTED
+        counted: Counter[str] = Counter()
+        code = pytest.ExitCode.OK
+        for each, log in zip(running, logs, strict=True):
+            counts = folder / f"{each.pid}.counts"
+            if counts.exists():
+                counted.update(json.loads(counts.read_text()))
+            # One that found every file taken ran no tests.
+            is_good = each.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+            if not is_good or not counts.exists():
+                how = "ended before its time" if is_good else f"ended with {each.returncode}"
+                print(log.read_text(errors="replace"), f"-- {how}", sep="\n", flush=True)
+                code = pytest.ExitCode.TESTS_FAILED
+        said = ", ".join(f"{counted[outcome]} {outcome}" for outcome in _SHOWN if counted[outcome])
+        print(f"{said or 'no tests'} in {time.monotonic() - began:.0f} s, {count} processes", flush=True)
+        return code if code or counted else pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def _without(arguments: Sequence[str], option: str) -> Iterator[str]:
+    """Yield arguments without an option and its value, in either spelling."""
+    left = iter(arguments)
+    for argument in left:
+        if argument == option:
+            next(left, None)
+        elif not argument.startswith(f"{option}="):
+            yield argument
+
+
+def _started(command: Sequence[str], folder: Path, log: Path) -> subprocess.Popen[bytes]:
+    with log.open("wb") as out:
+        return subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.STDOUT)
+
+
+def _wait(running: Sequence[subprocess.Popen[bytes]], taken: Path, files: int) -> None:
+    told = time.monotonic()
+    while any(each.poll() is None for each in running):
+        time.sleep(_POLL_S)
+        if time.monotonic() - told >= _PROGRESS_S:
+            told = time.monotonic()
+            print(f"{taken.stat().st_size} of {files} files begun", flush=True)

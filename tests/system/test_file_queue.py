@@ -1,0 +1,92 @@
+"""A whole run of the tests: files side by side, each test once, and nothing that fails is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from support.file_queue import files_of_tests
+
+HERE = Path(__file__).resolve().parents[1]
+
+NOTING = """
+import os, pathlib, pytest
+
+def note(what):
+    with (pathlib.Path(__file__).parent / "ran").open("a") as ran:
+        ran.write(f"{os.getpid()} {what}\\n")
+
+@pytest.fixture(scope="session", autouse=True)
+def noted():
+    note("begins")
+    yield note
+    note("ends")
+"""
+PASSING = """
+import pytest
+
+@pytest.mark.parametrize("number", range(3))
+def test_passes(number, noted):
+    noted(f"{__name__} {number}")
+"""
+
+
+def run(folder: Path, **files: str) -> subprocess.CompletedProcess[str]:
+    tests = folder / "tests"
+    tests.mkdir()
+    for name, text in {"conftest": NOTING, **files}.items():
+        (tests / f"{name}.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "support.file_queue", "--processes", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+
+
+def test_every_test_of_every_file_runs_once(tmp_path: Path) -> None:
+    done = run(tmp_path, **{f"test_{number}": PASSING for number in range(6)}, test_empty="")
+    assert done.returncode == 0, done.stdout
+    assert "18 passed in " in done.stdout
+    lines = (tmp_path / "tests" / "ran").read_text().splitlines()
+    ran = sorted(line.partition(" ")[2] for line in lines if "test_" in line)
+    assert ran == [f"test_{file} {number}" for file in range(6) for number in range(3)]
+    # What lasts for a run is begun once in each process, and ended.
+    assert lines.count(f"{lines[0].split()[0]} begins") == 1
+    assert sum("begins" in line for line in lines) == sum("ends" in line for line in lines)
+
+
+def test_what_fails_is_shown_and_the_rest_runs(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        test_fails="def test_a(): assert 1 == 2\n\ndef test_b(): pass\n",
+        test_broken="import nothing_of_this_name\n",
+        test_unready=(
+            "import pytest\n\n@pytest.fixture\ndef broken(): raise ValueError\n\ndef test_c(broken): pass\n"
+        ),
+        test_skips="import pytest\n\ndef test_d(): pytest.skip('why')\n",
+        test_passes=PASSING,
+    )
+    assert done.returncode == 1
+    assert "1 failed, 4 passed, 1 skipped, 2 error in " in done.stdout
+    assert "assert 1 == 2" in done.stdout
+    assert "nothing_of_this_name" in done.stdout
+
+
+def test_a_process_that_dies_fails_the_run(tmp_path: Path) -> None:
+    done = run(tmp_path, test_dies="import os\n\ndef test_a(): os._exit(0)\n", test_passes=PASSING)
+    assert done.returncode == 1
+    assert "ended before its time" in done.stdout
+
+
+def test_a_run_without_tests_is_no_success(tmp_path: Path) -> None:
+    assert run(tmp_path).returncode == 5
+
+
+def test_the_queue_has_the_longest_files_first_and_none_twice() -> None:
+    found = files_of_tests(HERE)
+    assert found[0] == HERE / "conformance" / "test_suite.py"
+    assert len(found) == len(set(found))
