@@ -15,6 +15,7 @@ import pytest
 
 from portbook.tools.catalog import Catalog
 from portbook.tools.toolset_loader import load_toolsets
+from support.counts import count
 
 HERE = Path(__file__).resolve().parent
 
@@ -123,6 +124,9 @@ def test_every_scenario_for_clients_passes_with_portbook_as_the_client(
     assert counted.problems == []
 
 
+WAYS = SUITE.BEHIND[: count("conformance ways")]
+
+
 @pytest.fixture(scope="module")
 def behind() -> Iterator[dict[str, Future[list[Any]]]]:
     """All ways of the fixture behind Portbook, under way side by side."""
@@ -132,13 +136,14 @@ def behind() -> Iterator[dict[str, Future[list[Any]]]]:
                 lambda way=way, selection=selection: list(SUITE.run_all((selection,), way))
             )
             # Those that take longest first.
-            for way, selection in sorted(SUITE.BEHIND, key=lambda each: -each[1].scenarios)
+            for way, selection in sorted(WAYS, key=lambda each: -each[1].scenarios)
         }
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.soak("conformance ways")
 @pytest.mark.covers("design.conformance.behind")
-@pytest.mark.parametrize("name", [f"{way}: {selection.name}" for way, selection in SUITE.BEHIND])
+@pytest.mark.parametrize("name", [f"{way}: {selection.name}" for way, selection in WAYS])
 def test_every_scenario_passes_through_portbook_with_the_fixture_behind_it(
     name: str, behind: dict[str, Future[list[Any]]]
 ) -> None:

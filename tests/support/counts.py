@@ -75,6 +75,12 @@ COUNTS: Final = {
         200,
         "{count:,} starts and kills of a server whose grandchild hangs, and of Portbook: no process left",
     ),
+    "conformance ways": Count(
+        4,
+        10,
+        "{count:,} ways of the official suite's server behind Portbook, by transport and revision: every "
+        "scenario passes",
+    ),
     "adoption kills": Count(
         4,
         100,

@@ -136,7 +136,7 @@ def _run(config: pytest.Config, count: int) -> int:
         (folder / "files").write_text("".join(f"{file}\n" for file in files))
         (folder / "taken").touch()
         options = list(_without(config.invocation_params.args, "--processes"))
-        command = [sys.executable, "-m", "pytest", *options, "--queue", name]
+        command = [sys.executable, "-m", "pytest", *options, f"--queue={name}"]
         began = time.monotonic()
         logs = [folder / f"{number}.log" for number in range(count)]
         running = [_started(command, config.rootpath, log) for log in logs]
