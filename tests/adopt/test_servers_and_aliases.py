@@ -60,7 +60,7 @@ def test_claude_code_has_servers_of_projects() -> None:
     ]
 
 
-@pytest.mark.parametrize("whole", [None, [], 7, {}, {"mcpServers": 7}, {"mcpServers": {"a": 7}}])
+@pytest.mark.parametrize("whole", [None, [], 7, {}, {"mcpServers": 7}])
 def test_what_is_no_server_is_passed_over(whole: Any) -> None:
     assert found("cursor", whole) == []
 
@@ -96,6 +96,12 @@ def test_secrets_among_arguments_and_in_addresses_are_counted_and_not_shown() ->
     url = "https://a.example/mcp?key=gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a"
     (remote,) = found("cursor", {"mcpServers": {"a": {"url": url}}})
     assert (remote.shown, remote.clear_secrets) == ("https://a.example/mcp", 1)
+
+
+@pytest.mark.parametrize("entry", ["npx server", None, ["npx"], 7])
+def test_what_is_no_entry_is_named_and_left(entry: Any) -> None:
+    [server] = found("cursor", {"mcpServers": {"odd": entry}})
+    assert (server.name, server.left) == ("odd", "its entry is not an object")
 
 
 @pytest.mark.parametrize(

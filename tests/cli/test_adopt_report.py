@@ -71,7 +71,7 @@ def test_what_the_files_say_is_told_before_any_server_is_asked() -> None:
     found = [FoundServer(place, "a", ("run",), (("A_TOKEN", "v"),)) for place in PLACES[2:4]]
     assert found_line(found, 1) == (
         "found 2 entries of Cursor, VS Code; 2 secrets in the clear; 1 in more than one place; "
-        "asking 1 server what they offer"
+        "asking 1 server what it offers"
     )
     assert found_line([FoundServer(PLACES[2], "a", left="x")], 0) == "found 1 entry of Cursor"
 

@@ -142,6 +142,34 @@ def test_two_files_of_one_address_are_both_pinned(tmp_path: Path, server: FileSe
     assert report["changed"] is True
 
 
+def test_a_second_file_of_an_address_does_not_take_the_place_of_the_one_that_is_served(
+    tmp_path: Path, server: FileServer
+) -> None:
+    url = f"{server.url}/api/shop.json"
+    settings(tmp_path, f'[http.shop]\nopenapi = "{url}"\n')
+    fetched(tmp_path, "shop")
+    server.files["/api/shop.json"] = json.dumps(shop(operation("three"))).encode()
+    fetched(tmp_path, url, "--into", "newer.json")  # to look at before it is served
+    assert names(tmp_path) == ["shop.one", "shop.two"]
+    assert [report["file"] for report in fetched(tmp_path, "shop")] == ["shop.json"]
+    assert names(tmp_path) == ["shop.three"]
+
+
+def test_files_of_one_address_that_differ_are_told_where_none_is_called_after_the_api(
+    tmp_path: Path, server: FileServer
+) -> None:
+    url = f"{server.url}/api/shop.json"
+    settings(tmp_path, f'[http.store]\nopenapi = "{url}"\n')
+    for name in ("a.json", "b.json"):
+        fetched(tmp_path, url, "--into", name)
+    assert names(tmp_path) == ["store.one", "store.two"]  # the same in both
+    server.files["/api/shop.json"] = json.dumps(shop(operation("three"))).encode()
+    fetched(tmp_path, url, "--into", "b.json")
+    done = run("tools", cwd=tmp_path)
+    assert done.code == 2
+    assert "was fetched into files that differ: a.json, b.json; name one of them instead" in done.err
+
+
 def test_yaml_is_written_as_yaml(tmp_path: Path, server: FileServer) -> None:
     server.files["/shop"] = YAML
     [report] = fetched(tmp_path, f"{server.url}/shop")

@@ -19,6 +19,7 @@ from portbook.stores.sqlite_store import Store
 from portbook.stores.store_port import StorePort
 from support.approval_world import ASK, approved, asked, for_order, refusal_of, why
 from support.portbook_process import Finished, environment, run
+from support.pseudo_terminal import on_a_terminal
 
 
 def data(finished: Finished, code: int = 0) -> Any:
@@ -71,6 +72,15 @@ def test_a_restored_backup_reopens_no_approval(tmp_path: Path, url: str | None) 
         assert why(asyncio.run(refusal_of(approvals, ask, approval_id))) == "expired"
     store.close()
     approvals.close()
+    status = data(run("store", "status", cwd=tmp_path))
+    assert status["approvals"].get("pending", 0) == status["approvals"].get("approved", 0) == 0
+    assert status["approvals"]["expired"] == 2
+    shown, _ = on_a_terminal(tmp_path, "store", "status")
+    assert "2 expired" in shown
+    assert "{" not in shown
+    listed, _ = on_a_terminal(tmp_path, "approvals", "list")
+    assert "by a restoration" in listed
+    assert "1970" not in listed
     assert data(run("store", "restore", "--json", cwd=tmp_path))["epoch"] == 2
 
 

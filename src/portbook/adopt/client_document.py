@@ -22,7 +22,7 @@ from portbook.adopt.json_toml_yaml_edits import (
 from portbook.exports.client_table import KeyPath, TextForm
 from portbook.model import JSON, JSONObject
 
-__all__ = ["Entry", "NotReadable", "decoded", "edited", "entries_at", "parsed"]
+__all__ = ["Entry", "NotReadable", "decoded", "edited", "entries_at", "names_without_entry", "parsed"]
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _CANNOT_EDIT: Final = "it is written in a way that cannot be edited safely"
@@ -64,15 +64,29 @@ def parsed(text: str, form: TextForm) -> JSON:
 
 def entries_at(whole: JSON, path: KeyPath) -> dict[str, JSONObject]:
     """Return the servers at a place of a document by name; of a list, by the member `name` of its items."""
-    found = whole
-    for key in path:
-        found = found.get(key) if isinstance(found, dict) else None
+    found = _at(whole, path)
     if isinstance(found, list):
         named = [each for each in found if isinstance(each, dict) and isinstance(each.get("name"), str)]
         return {str(each["name"]): each for each in named}
     if not isinstance(found, dict):
         return {}
     return {name: each for name, each in found.items() if isinstance(each, dict)}
+
+
+def names_without_entry(whole: JSON, path: KeyPath) -> list[str]:
+    """Return the names at a place of a document that have something else than an object."""
+    found = _at(whole, path)
+    return (
+        [name for name, each in found.items() if not isinstance(each, dict)]
+        if isinstance(found, dict)
+        else []
+    )
+
+
+def _at(whole: JSON, path: KeyPath) -> JSON:
+    for key in path:
+        whole = whole.get(key) if isinstance(whole, dict) else None
+    return whole
 
 
 def edited(text: str, form: TextForm, path: KeyPath, remove: Collection[str], *put: Entry) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from portbook.adopt.client_document import entries_at
+from portbook.adopt.client_document import entries_at, names_without_entry
 from portbook.adopt.json_toml_yaml_edits import toml_value
 from portbook.adopt.secrets_and_left_in_place import (
     is_secret,
@@ -109,6 +109,8 @@ def found_servers(place: ServerPlace, whole: JSON) -> Iterator[FoundServer]:
     """Yield the servers at a place of a document."""
     for name, entry in entries_at(whole, place.path).items():
         yield _found(place, name, entry)
+    for name in names_without_entry(whole, place.path):
+        yield FoundServer(place, name, left="its entry is not an object")
 
 
 def is_ours(server: FoundServer, settings: Path) -> bool:

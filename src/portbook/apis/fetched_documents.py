@@ -77,10 +77,19 @@ class DocumentLock:
         section = LockFile.read(folder).section(_SECTION)
         return cls(folder, tuple(_entry(section, file, entry) for file, entry in section.entries.items()))
 
-    def of_url(self, url: str) -> LockedDocument | None:
-        """Return the document that was fetched from `url`, if one was; of several, the first by file."""
+    def of_url(self, url: str, gateway: str = "") -> LockedDocument | None:
+        """Return the document that was fetched from `url`, if one was.
+
+        Of several, it is the one whose file is called after the gateway, or else the first by file.
+        """
+        found = self.all_of_url(url)
+        named = (each for each in found if _is_called_after(each.file, gateway))
+        return next(named, found[0] if found else None)
+
+    def all_of_url(self, url: str) -> list[LockedDocument]:
+        """Return all documents that were fetched from `url`, into different files."""
         wanted = without_secrets(url)
-        return next((each for each in self.documents if each.url == wanted), None)
+        return [each for each in self.documents if each.url == wanted]
 
     def of_file(self, path: Path) -> LockedDocument | None:
         """Return the document that was fetched into `path`, if one was."""
@@ -114,6 +123,12 @@ def _entry(section: LockSection, file: str, entry: JSON) -> LockedDocument:
     except BadDestination:
         raise section.wrong(f"{place}/url", "must be an http or https address") from None
     return LockedDocument(url, file, digest)
+
+
+def _is_called_after(file: str, gateway: str) -> bool:
+    """Return whether a file has the name that `portbook fetch NAME` gives it: NAME, or NAME_2 and so on."""
+    name, _, number = Path(file).stem.partition(f"{gateway}_")
+    return bool(gateway) and (Path(file).stem == gateway or (not name and number.isdecimal()))
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -188,12 +203,19 @@ def read_sources(table: Table, gateway: str, folder: Path) -> list[DocumentSourc
         if not is_address(name):
             found.append(DocumentSource(name, folder / name, lock.of_file(folder / name)))
             continue
-        locked = lock.of_url(name)
+        locked = lock.of_url(name, gateway)
         if locked is None:
             remedy = f"run `portbook fetch {gateway}` once"
             raise table.wrong(
                 "openapi",
                 f"is an address, and nothing is fetched at start; {remedy}",
+            )
+        copies = {each.sha256: each.file for each in lock.all_of_url(name)}
+        if len(copies) > 1 and not _is_called_after(locked.file, gateway):
+            files = ", ".join(sorted(copies.values()))
+            raise table.wrong(
+                "openapi",
+                f"is an address that was fetched into files that differ: {files}; name one of them instead",
             )
         found.append(DocumentSource(name, folder / locked.file, locked))
     return found

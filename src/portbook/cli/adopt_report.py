@@ -86,6 +86,9 @@ class ServerRow(NamedTuple):
         return DestructiveTools(tuple(sorted(found)), len(harmful - found))
 
 
+_WHAT: Final = {True: "server what it offers", False: "servers what they offer"}
+
+
 def found_line(found: Sequence[FoundServer], asked: int) -> str:
     """Return what the files say by themselves; `asked` is how many servers are asked now."""
     titles = list(dict.fromkeys(each.place.client.title for each in found))
@@ -96,7 +99,9 @@ def found_line(found: Sequence[FoundServer], asked: int) -> str:
         f"found {len(found)} {'entry' if len(found) == 1 else 'entries'} of {', '.join(titles)}",
         f"{secrets} {'secret' if secrets == 1 else 'secrets'} in the clear" if secrets else "",
         f"{twice} in more than one place" if twice else "",
-        f"asking {asked} {'server' if asked == 1 else 'servers'} what they offer" if asked else "",
+        f"asking {asked} {'server what it offers' if asked == 1 else 'servers what they offer'}"
+        if asked
+        else "",
     ]
     return "; ".join(filter(None, told))
 

@@ -33,6 +33,7 @@ from portbook.model import Arrival, Call, CallerContext, Done
 from portbook.settings import Settings
 from portbook.stages.recorder import both_views
 from portbook.stages.state import Trail
+from portbook.stores.approval_sql import LONG_AGO
 from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.caller_keys import OPERATOR
 from portbook.stores.connection_clock_and_errors import StoreError
@@ -69,7 +70,7 @@ def _rows(tickets: Sequence[Ticket]) -> list[tuple[str, ...]]:
         (
             str(number),
             ticket.id[:length],
-            ticket.expires_at,
+            _expiry(ticket),
             escaped(ticket.caller, 40),
             escaped(ticket.tool, 60),
             escaped(json.dumps(ticket.shown, ensure_ascii=False), _MAX_SHOWN),
@@ -300,7 +301,12 @@ def _user() -> str:
 
 def _in_a_line(ticket: Ticket) -> str:
     state = ticket.state.ljust(8)
-    return "  ".join([ticket.id, state, ticket.expires_at, *map(escaped, (ticket.caller, ticket.tool))])
+    return "  ".join([ticket.id, state, _expiry(ticket), *map(escaped, (ticket.caller, ticket.tool))])
+
+
+def _expiry(ticket: Ticket) -> str:
+    """Return when a ticket expires; what was open when a backup was restored has no time of its own."""
+    return "by a restoration".ljust(len(LONG_AGO)) if ticket.expires_at == LONG_AGO else ticket.expires_at
 
 
 def _in_words(ticket: Ticket) -> list[str]:
@@ -312,7 +318,7 @@ def _in_words(ticket: Ticket) -> list[str]:
         ("session", ticket.session),
         ("rule", f"{ticket.rule} ({ticket.place})" if ticket.place else ticket.rule),
         ("asked", ticket.asked_at),
-        ("expires", ticket.expires_at),
+        ("expires", _expiry(ticket)),
         ("decided", ticket.decided_at and f"{ticket.decided_at} by {ticket.decided_by}"),
         ("reason", ticket.reason),
         ("started", ticket.started_at),

@@ -85,7 +85,7 @@ def _wanted(source: str, settings: Settings, lock: DocumentLock) -> list[WantedD
         raise fail(f"there is no API {source!r} in the settings, and it is no http or https address; {hint}")
     table = Table(settings.http_tables[source], ("http", source), settings.complain)
     gateway = read_gateway(source, table, "", settings.folder)
-    found = [each for name in named_documents(table) if (each := _address_of(name, settings, lock))]
+    found = [each for name in named_documents(table) if (each := _address_of(name, source, settings, lock))]
     if not found:
         raise table.wrong("openapi", "names no address to fetch; set it to the URL of a document")
     names = [source, *(f"{source}_{number}" for number in range(2, len(found) + 1))]
@@ -95,11 +95,11 @@ def _wanted(source: str, settings: Settings, lock: DocumentLock) -> list[WantedD
 
 
 def _address_of(
-    name: str, settings: Settings, lock: DocumentLock
+    name: str, gateway: str, settings: Settings, lock: DocumentLock
 ) -> tuple[str, LockedDocument | None] | None:
     """Return the address of a document of the settings, and what it was; None for an operator's own file."""
     if is_address(name):
-        return name, lock.of_url(name)
+        return name, lock.of_url(name, gateway)
     locked = lock.of_file(settings.folder / name)
     return None if locked is None else (locked.url, locked)
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 __all__ = ["ended_by_interrupt"]
 
 
 @contextmanager
-def ended_by_interrupt() -> Iterator[None]:
+def ended_by_interrupt() -> Generator[None]:
     """Leave Ctrl-C to the system meanwhile, as for a program that knows no signals."""
     # Not where it is ignored, as in the background of a script, nor where it is no signal of this thread.
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler

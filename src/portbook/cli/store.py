@@ -37,7 +37,8 @@ def status(*, is_json: bool, config: Path | None) -> None:
     out = claim_stdout()
     with _store(config) as store:
         found = store_status(store)
-    print_data(found, [f"{name.ljust(17)}  {value}" for name, value in found.items()], out, is_json=is_json)
+    words = [f"{name.ljust(17)}  {_in_words(value)}" for name, value in found.items()]
+    print_data(found, words, out, is_json=is_json)
     if not found["is_current"]:
         say("run `portbook store migrate` to make or migrate the tables")
         raise click.exceptions.Exit(ExitCode.FAILURE)
@@ -117,6 +118,14 @@ def restore(*, is_json: bool, config: Path | None) -> None:
     print_data(done._asdict(), [words], out, is_json=is_json)
     if done.valid_keys:
         say(f"{done.valid_keys} keys are valid (`portbook keys list`); revoke again what was revoked since")
+
+
+def _in_words(value: str | int | dict[str, int] | None) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{count} {name}" for name, count in value.items()) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else str(value)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from portbook.canonical import json_bytes
 from portbook.stores.connection_clock_and_errors import Connection, prune_rows
 
 __all__ = [
+    "LONG_AGO",
     "count_pending",
     "decide",
     "expire_open",
@@ -45,7 +46,7 @@ _LAST_APPROVED: Final = (
 )
 
 # Before the time of every clock: clocks differ, and what is expired by one must be so by all.
-_LONG_AGO: Final = "1970-01-01T00:00:00.000Z"
+LONG_AGO: Final = "1970-01-01T00:00:00.000Z"
 
 # How many tickets are read at once: most lists are shorter, and a database sends all rows of a statement.
 _PAGE: Final = 100
@@ -162,7 +163,7 @@ def give_back(connection: Connection, approval_id: str, owner: str) -> None:
 def expire_open(connection: Connection) -> None:
     """Expire every ticket that may still be redeemed, also if its running call is given back."""
     connection.execute(
-        "UPDATE ticket SET expires_at = ? WHERE state IN ('pending', 'approved', 'running')", (_LONG_AGO,)
+        "UPDATE ticket SET expires_at = ? WHERE state IN ('pending', 'approved', 'running')", (LONG_AGO,)
     )
 
 

@@ -29,6 +29,12 @@ _OPEN: Final = (
     "SELECT count(*) FROM ticket WHERE state IN ('pending', 'approved', 'running') AND expires_at > ?"
 )
 
+# As people see them elsewhere: no state is written when time makes one of it.
+_STATES: Final = (
+    "SELECT CASE WHEN state IN ('pending', 'approved') AND expires_at <= ? THEN 'expired' ELSE state END "
+    "AS state_now, count(*) FROM ticket GROUP BY state_now ORDER BY state_now"
+)
+
 # Records have the times of their machine, approvals those of the database: people compare them.
 _CLOCK_APART_S: Final = 2.0
 
@@ -104,7 +110,7 @@ def restore_store(store: StorePort, now: str) -> Restoration:
 
 
 def _counts(connection: Connection) -> dict[str, Any]:
-    states = connection.execute("SELECT state, count(*) FROM ticket GROUP BY state ORDER BY state")
+    states = connection.execute(_STATES, (database_timestamp(connection),))
     return {
         "approvals": {str(state): int(count) for state, count in states},
         "keys": _valid_keys(connection),
