@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from portbook.version import __version__
 
+TYPE_CHECKING = False  # `typing` takes as long to import as all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from portbook.canonical import NotJSON
     from portbook.doors.http.mounted_asgi_app import MountedApp
     from portbook.envelope.envelope_check import inspect_envelope

@@ -1,13 +1,13 @@
 """The command `portbook`, and `python -m portbook`."""
 
-from portbook.cli.interrupted_import import ended_by_interrupt
+from portbook.cli.interrupted_import import EndedByInterrupt
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line."""
-    with ended_by_interrupt():
+    with EndedByInterrupt():
         from portbook.cli.main import main as run
 
     run()

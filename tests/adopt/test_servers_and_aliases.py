@@ -98,10 +98,36 @@ def test_secrets_among_arguments_and_in_addresses_are_counted_and_not_shown() ->
     assert (remote.shown, remote.clear_secrets) == ("https://a.example/mcp", 1)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "a", "args": "--read-only"},
+        {"command": "a", "args": {"0": "--safe"}},
+        {"command": "a", "args": ["b", 1]},
+        {"command": "a", "cwd": 5},
+    ],
+)
+def test_nothing_is_turned_into_text_that_a_server_is_started_with(entry: Any) -> None:
+    [server] = found("cursor", {"mcpServers": {"odd": entry}})
+    assert server.left == "its command, its arguments or its folder are not texts"
+
+
+def test_items_of_a_list_that_are_no_servers_are_named_by_their_place() -> None:
+    [listed] = [client.name for client in CLIENTS if client.name == "continue"]
+    whole: Any = ["x", {"name": "a", "command": "b"}, {"command": "c"}]
+    for key in reversed(OF[listed].path):
+        whole = {key: whole}
+    assert {server.name: server.left for server in found(listed, whole)} == {
+        "a": None,
+        "entry 1": "it is not an object with a name",
+        "entry 3": "it is not an object with a name",
+    }
+
+
 @pytest.mark.parametrize("entry", ["npx server", None, ["npx"], 7])
 def test_what_is_no_entry_is_named_and_left(entry: Any) -> None:
     [server] = found("cursor", {"mcpServers": {"odd": entry}})
-    assert (server.name, server.left) == ("odd", "its entry is not an object")
+    assert (server.name, server.left) == ("odd", "it is not an object with a name")
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_document_is_fetched_by_the_name_of_its_api_and_then_served(
     }
     assert (tmp_path / "shop.json").read_bytes() == SHOP
     lock = json.loads((tmp_path / "portbook.lock").read_text())
-    assert lock == {"openapi": {"shop.json": {"url": url, "sha256": digest}}}
+    assert lock == {"openapi": {"shop.json": {"url": url, "sha256": digest, "for": ["shop"]}}}
     # No servers in the document: its calls go to the host that it was fetched from.
     assert names(tmp_path) == ["shop.one", "shop.two"]
     run("call", "shop.one", cwd=tmp_path)
@@ -142,32 +142,52 @@ def test_two_files_of_one_address_are_both_pinned(tmp_path: Path, server: FileSe
     assert report["changed"] is True
 
 
+@pytest.mark.parametrize("copy", ["newer.json", "a/shop.json", "shop_2.json"])
 def test_a_second_file_of_an_address_does_not_take_the_place_of_the_one_that_is_served(
+    tmp_path: Path, server: FileServer, copy: str
+) -> None:
+    url = f"{server.url}/api/shop.json"
+    settings(tmp_path, f'[http.shop]\nopenapi = "{url}"\n')
+    (tmp_path / "a").mkdir()
+    fetched(tmp_path, "shop")
+    server.files["/api/shop.json"] = json.dumps(shop(operation("three"))).encode()
+    fetched(tmp_path, url, "--into", copy)  # to look at before it is served
+    assert names(tmp_path) == ["shop.one", "shop.two"]
+    assert [report["file"] for report in fetched(tmp_path, "shop")] == ["shop.json"]
+    assert names(tmp_path) == ["shop.three"]
+
+
+def test_a_file_that_an_api_was_fetched_into_by_name_is_the_one_that_it_serves(
     tmp_path: Path, server: FileServer
 ) -> None:
     url = f"{server.url}/api/shop.json"
     settings(tmp_path, f'[http.shop]\nopenapi = "{url}"\n')
     fetched(tmp_path, "shop")
     server.files["/api/shop.json"] = json.dumps(shop(operation("three"))).encode()
-    fetched(tmp_path, url, "--into", "newer.json")  # to look at before it is served
-    assert names(tmp_path) == ["shop.one", "shop.two"]
-    assert [report["file"] for report in fetched(tmp_path, "shop")] == ["shop.json"]
+    fetched(tmp_path, "shop", "--into", "z.json")
     assert names(tmp_path) == ["shop.three"]
+    lock = json.loads((tmp_path / "portbook.lock").read_text())["openapi"]
+    assert {file: entry.get("for") for file, entry in lock.items()} == {"shop.json": None, "z.json": ["shop"]}
 
 
-def test_files_of_one_address_that_differ_are_told_where_none_is_called_after_the_api(
+def test_of_an_address_that_was_fetched_by_itself_the_file_of_its_name_is_served(
     tmp_path: Path, server: FileServer
 ) -> None:
     url = f"{server.url}/api/shop.json"
     settings(tmp_path, f'[http.store]\nopenapi = "{url}"\n')
-    for name in ("a.json", "b.json"):
-        fetched(tmp_path, url, "--into", name)
-    assert names(tmp_path) == ["store.one", "store.two"]  # the same in both
+    fetched(tmp_path, url)
     server.files["/api/shop.json"] = json.dumps(shop(operation("three"))).encode()
-    fetched(tmp_path, url, "--into", "b.json")
-    done = run("tools", cwd=tmp_path)
-    assert done.code == 2
-    assert "was fetched into files that differ: a.json, b.json; name one of them instead" in done.err
+    fetched(tmp_path, url, "--into", "a.json")
+    assert names(tmp_path) == ["store.one", "store.two"]
+
+
+@pytest.mark.parametrize("name", ["portbook.toml", "portbook.lock"])
+def test_no_document_takes_the_place_of_the_settings(tmp_path: Path, server: FileServer, name: str) -> None:
+    settings(tmp_path, f'[http.shop]\nopenapi = "{server.url}/api/shop.json"\n')
+    code, said = problem(tmp_path, "shop", "--into", name, "--force")
+    assert code == 1
+    assert f"{name} is a file of Portbook itself" in said
+    assert server.asked == []
 
 
 def test_yaml_is_written_as_yaml(tmp_path: Path, server: FileServer) -> None:

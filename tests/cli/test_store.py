@@ -52,6 +52,13 @@ def test_the_tables_are_made_shown_and_checked(tmp_path: Path, url: str | None) 
     assert data(run("store", "check", cwd=tmp_path))["ok"]
 
 
+def test_where_there_is_no_store_nothing_is_restored(tmp_path: Path, url: str | None) -> None:
+    done = run("store", "restore", cwd=tmp_path)
+    assert done.code == 1
+    assert "there is no store to restore" in done.err
+    assert url is not None or not (tmp_path / "portbook.db").exists()
+
+
 @pytest.mark.covers("021.store.restored-backup")
 def test_a_restored_backup_reopens_no_approval(tmp_path: Path, url: str | None) -> None:
     store = store_at(tmp_path, url)
@@ -79,7 +86,7 @@ def test_a_restored_backup_reopens_no_approval(tmp_path: Path, url: str | None) 
     assert "2 expired" in shown
     assert "{" not in shown
     listed, _ = on_a_terminal(tmp_path, "approvals", "list")
-    assert "by a restoration" in listed
+    assert "by restore or copy" in listed
     assert "1970" not in listed
     assert data(run("store", "restore", "--json", cwd=tmp_path))["epoch"] == 2
 

@@ -15,7 +15,7 @@ import pytest
 
 from portbook.tools.catalog import Catalog
 from portbook.tools.toolset_loader import load_toolsets
-from support.counts import count
+from support.counts import COUNTS, count
 
 HERE = Path(__file__).resolve().parent
 
@@ -122,6 +122,10 @@ def test_every_scenario_for_clients_passes_with_portbook_as_the_client(
             pytest.fail(str(unavailable))
         pytest.skip(str(unavailable))
     assert counted.problems == []
+
+
+def test_a_soak_takes_every_way_behind_portbook() -> None:
+    assert COUNTS["conformance ways"].long == len(SUITE.BEHIND)
 
 
 WAYS = SUITE.BEHIND[: count("conformance ways")]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ __all__ = ["files_of_tests"]
 
 _PROGRESS_S: Final = 30.0
 _POLL_S: Final = 0.2
+_GRACE_S: Final = 20.0
 _SHOWN: Final = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")
 
 
@@ -38,7 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     processes: int | None = config.getoption("--processes")
-    return None if processes is None else _run(config, processes)
+    if processes is None or config.getoption("--queue") is not None:
+        return None
+    chosen = (config.option.keyword, config.option.markexpr, config.option.collectonly)
+    if config.args_source is config.ArgsSource.ARGS or any(chosen):
+        raise pytest.UsageError("--processes runs everything; choose tests without it")
+    return _run(config, processes)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -55,6 +62,16 @@ def files_of_tests(root: Path) -> list[Path]:
 
 
 # In the processes that run tests.
+
+
+class _AnyFile:
+    """Stands for the next test where nobody knows yet which: what lasts for the whole run is kept for it."""
+
+    def __init__(self, session: pytest.Session) -> None:
+        self._session = session
+
+    def listchain(self) -> list[pytest.Session]:
+        return [self._session]
 
 
 class _QueuedFiles:
@@ -77,17 +94,13 @@ class _QueuedFiles:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = self._collected(session)
         while items:
-            following: list[pytest.Item] = []
-            for place, item in enumerate(items, start=1):
-                if place == len(items):
-                    following = self._collected(session)  # a fixture of the whole run is kept if more comes
-                after = items[place] if place < len(items) else next(iter(following), None)
+            for item, after in zip(items, [*items[1:], _AnyFile(session)], strict=True):
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
                 if session.shouldfail:
                     raise session.Failed(session.shouldfail)
                 if session.shouldstop:
                     raise session.Interrupted(session.shouldstop)
-            items = following
+            items = self._collected(session)
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -140,12 +153,14 @@ def _run(config: pytest.Config, count: int) -> int:
         began = time.monotonic()
         logs = [folder / f"{number}.log" for number in range(count)]
         running = [_started(command, config.rootpath, log) for log in logs]
+        signal.signal(signal.SIGTERM, _stop)
+        is_interrupted = False
         try:
             _wait(running, folder / "taken", len(files))
-        except KeyboardInterrupt:  # which they got as well
-            for each in running:
-                each.wait()
-            return pytest.ExitCode.INTERRUPTED
+        except KeyboardInterrupt:
+            is_interrupted = True
+        finally:
+            _end(running)
         counted: Counter[str] = Counter()
         code = pytest.ExitCode.OK
         for each, log in zip(running, logs, strict=True):
@@ -160,6 +175,8 @@ def _run(config: pytest.Config, count: int) -> int:
                 code = pytest.ExitCode.TESTS_FAILED
         said = ", ".join(f"{counted[outcome]} {outcome}" for outcome in _SHOWN if counted[outcome])
         print(f"{said or 'no tests'} in {time.monotonic() - began:.0f} s, {count} processes", flush=True)
+        if is_interrupted:
+            return pytest.ExitCode.INTERRUPTED
         return code if code or counted else pytest.ExitCode.NO_TESTS_COLLECTED
 
 
@@ -176,6 +193,24 @@ def _without(arguments: Sequence[str], option: str) -> Iterator[str]:
 def _started(command: Sequence[str], folder: Path, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as out:
         return subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.STDOUT)
+
+
+def _stop(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _end(running: Sequence[subprocess.Popen[bytes]]) -> None:
+    """End what still runs: a Ctrl-C of a terminal has reached it already, any other has not."""
+    for each in running:
+        if each.poll() is None:
+            each.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + _GRACE_S
+    for each in running:
+        try:
+            each.wait(max(0.0, deadline - time.monotonic()))
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            each.kill()
+            each.wait()
 
 
 def _wait(running: Sequence[subprocess.Popen[bytes]], taken: Path, files: int) -> None:

@@ -177,30 +177,44 @@ def run() -> NoReturn:
     except SystemExit as end:
         if end.code is not None and not isinstance(end.code, int):
             raise
-        _end(end.code or 0)
-    sys.exit()
+        code = end.code or 0
+    else:
+        code = 0
+    # Not before: the exception has the frames of the program, and what is in them.
+    _end(code)
 
 
 def _end(code: int) -> NoReturn:
     """End as Python does, but free only what the process itself imported: the rest takes longest."""
+    if any(thread.daemon for thread in threading.enumerate()):
+        sys.exit(code)  # they run on until Python stops them, which is worth a look
     shut_down: Any = getattr(threading, "_shutdown")  # noqa: B009 - what Python itself calls
-    shut_down()
+    try:
+        shut_down()
+    except KeyboardInterrupt:
+        sys.exit(code)
     atexit.unregister(_keep_modules)
     run_at_exit: Any = getattr(atexit, "_run_exitfuncs")  # noqa: B009 - likewise
     run_at_exit()
+    _flush(code)
     _clear_modules()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        sys.exit(code)  # Python has words and a status of its own for that
+    _flush(code)
     os._exit(code & 0xFF)
 
 
+def _flush(code: int) -> None:
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):
+        sys.exit(code)  # Python has words and a status of its own for that
+
+
 def _clear_modules() -> None:
-    """Let go of what is in the modules that this process imported, in the order in which Python does."""
-    kept = {*_imported, *_before}
-    own = [vars(module) for name, module in sys.modules.items() if name not in kept or name == "__main__"]
+    """Let go of what is in the modules that this process imported, as Python does."""
+    kept = {*_imported, *_before} - {"__main__"}
+    modules = [module for name, module in list(sys.modules.items()) if name not in kept]
+    own = [vars(module) for module in modules if isinstance(module, ModuleType)]
     for members in own:
         for name in [each for each in members if each.startswith("_") and not each.startswith("__")]:
             members[name] = None

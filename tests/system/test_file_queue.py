@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from support.file_queue import files_of_tests
 
@@ -33,17 +38,31 @@ def test_passes(number, noted):
 """
 
 
-def run(folder: Path, **files: str) -> subprocess.CompletedProcess[str]:
+COMMAND = [sys.executable, "-m", "pytest", "-q", "-p", "support.file_queue", "--processes", "2"]
+
+
+def written(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
+    """Write a folder of tests; return the environment to run them in."""
     tests = folder / "tests"
     tests.mkdir()
     for name, text in {"conftest": NOTING, **files}.items():
         (tests / f"{name}.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "support.file_queue", "--processes", "2"]
     environment = {**os.environ, "PYTHONPATH": str(HERE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
+    return environment
+
+
+def run(folder: Path, *options: str, **files: str) -> subprocess.CompletedProcess[str]:
+    environment = written(folder, files)
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=120, env=environment, check=False
+        [*COMMAND, *options],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        check=False,
     )
 
 
@@ -80,6 +99,31 @@ def test_a_process_that_dies_fails_the_run(tmp_path: Path) -> None:
     done = run(tmp_path, test_dies="import os\n\ndef test_a(): os._exit(0)\n", test_passes=PASSING)
     assert done.returncode == 1
     assert "ended before its time" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_says_what_failed_and_leaves_no_process(tmp_path: Path, number: int) -> None:
+    waiting = "import time\n\ndef test_b(noted):\n    noted('waits')\n    time.sleep(60)\n"
+    files = {"test_a_fails": "def test_a(): assert 1 == 2\n", "test_b": waiting, "test_c": waiting}
+    ran = tmp_path / "tests" / "ran"
+    with subprocess.Popen(
+        COMMAND, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=written(tmp_path, files)
+    ) as process:
+        deadline = time.monotonic() + 60
+        # Both wait: by then the first file has failed.
+        while not (ran.exists() and ran.read_text().count("waits") == 2) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        shown, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "assert 1 == 2" in shown
+
+
+@pytest.mark.parametrize("option", ["tests/test_passes.py", "-kx", "--collect-only"])
+def test_who_chooses_tests_is_told_to_do_so_elsewhere(tmp_path: Path, option: str) -> None:
+    done = run(tmp_path, option, test_passes=PASSING)
+    assert done.returncode == 4
+    assert "--processes runs everything" in done.stderr
 
 
 def test_a_run_without_tests_is_no_success(tmp_path: Path) -> None:

@@ -114,6 +114,10 @@ def test_a_forked_process_finds_what_a_new_one_finds(both: Any, options: dict[st
         "sys.stdout.write('unflushed'); raise SystemExit('a word')",
         "os.close(1); sys.stdout.write('nowhere')",
         "class Kept:\n    def __del__(self, write=os.write): write(2, b'gone')\nkept = Kept()",
+        (
+            "class Kept:\n    def __del__(self): os.write(2, b'gone')\n"
+            "def run():\n    kept = Kept()\n    raise SystemExit(3)\nrun()"
+        ),
     ],
 )
 def test_a_forked_process_ends_as_a_new_one_ends(both: Any, end: str) -> None:

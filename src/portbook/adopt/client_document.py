@@ -66,21 +66,26 @@ def entries_at(whole: JSON, path: KeyPath) -> dict[str, JSONObject]:
     """Return the servers at a place of a document by name; of a list, by the member `name` of its items."""
     found = _at(whole, path)
     if isinstance(found, list):
-        named = [each for each in found if isinstance(each, dict) and isinstance(each.get("name"), str)]
-        return {str(each["name"]): each for each in named}
+        return {
+            name: each for each in found if isinstance(each, dict) and (name := _name_in(each)) is not None
+        }
     if not isinstance(found, dict):
         return {}
     return {name: each for name, each in found.items() if isinstance(each, dict)}
 
 
 def names_without_entry(whole: JSON, path: KeyPath) -> list[str]:
-    """Return the names at a place of a document that have something else than an object."""
+    """Return what stands at a place of a document and is no server: no object, or nameless in a list."""
     found = _at(whole, path)
-    return (
-        [name for name, each in found.items() if not isinstance(each, dict)]
-        if isinstance(found, dict)
-        else []
-    )
+    if isinstance(found, list):
+        return [f"entry {place}" for place, each in enumerate(found, 1) if _name_in(each) is None]
+    members = found.items() if isinstance(found, dict) else ()
+    return [name for name, each in members if not isinstance(each, dict)]
+
+
+def _name_in(entry: JSON) -> str | None:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _at(whole: JSON, path: KeyPath) -> JSON:

@@ -43,6 +43,18 @@ _OLD_TRANSPORT: Final = frozenset({"sse"})
 _LOGIN: Final = late_pattern(r"status 40[13]\b")
 
 
+def _are_texts(entry: JSONObject, style: EntryStyle) -> bool:
+    """Return whether what a server is started with is text already: nothing is turned into it."""
+    program = entry.get(style.command)
+    if isinstance(program, dict):  # the older form of Zed
+        return _are_texts({**program, style.command: program.get("path"), "cwd": entry.get("cwd")}, style)
+    lists = (program,) if style.args is None else (entry.get(style.args),)
+    for each in lists:
+        if each is not None and not (isinstance(each, list) and all(isinstance(item, str) for item in each)):
+            return False
+    return isinstance(entry.get("cwd"), str | None)
+
+
 def why_left(
     entry: JSONObject,
     style: EntryStyle,
@@ -68,6 +80,7 @@ def why_left(
         (bool(command and url), "it has both a command and an address"),
         (not command and not url, "it has no command and no address"),
         (env is None or headers is None, "its variables or headers are not texts"),
+        (not _are_texts(entry, style), "its command, its arguments or its folder are not texts"),
         (
             any(map(_cannot_be_passed_on, _all_texts(entry, command, url, env, headers))),
             "it has a character that cannot be passed on",

@@ -110,7 +110,7 @@ def found_servers(place: ServerPlace, whole: JSON) -> Iterator[FoundServer]:
     for name, entry in entries_at(whole, place.path).items():
         yield _found(place, name, entry)
     for name in names_without_entry(whole, place.path):
-        yield FoundServer(place, name, left="its entry is not an object")
+        yield FoundServer(place, name, left="it is not an object with a name")
 
 
 def is_ours(server: FoundServer, settings: Path) -> bool:

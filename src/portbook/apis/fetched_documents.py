@@ -59,6 +59,8 @@ class LockedDocument:
     file: str
     """Relative to the folder of the lock."""
     sha256: str
+    gateways: tuple[str, ...] = ()
+    """The APIs that it was fetched for by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +82,20 @@ class DocumentLock:
     def of_url(self, url: str, gateway: str = "") -> LockedDocument | None:
         """Return the document that was fetched from `url`, if one was.
 
-        Of several, it is the one whose file is called after the gateway, or else the first by file.
+        Of several, it is the one that was fetched for this gateway, or has the name that `portbook fetch`
+        gives to files of the gateway or of the address; a copy to look at takes the place of none of these.
         """
-        found = self.all_of_url(url)
-        named = (each for each in found if _is_called_after(each.file, gateway))
-        return next(named, found[0] if found else None)
-
-    def all_of_url(self, url: str) -> list[LockedDocument]:
-        """Return all documents that were fetched from `url`, into different files."""
         wanted = without_secrets(url)
-        return [each for each in self.documents if each.url == wanted]
+        found = [each for each in self.documents if each.url == wanted]
+        names = {_file_name(url): 1, gateway: 2}
+
+        def rank(document: LockedDocument) -> int:
+            if gateway in document.gateways:
+                return 3
+            path = Path(document.file)
+            return names.get(path.stem, 0) if path.parent == Path() else 0
+
+        return max(found, key=rank, default=None)
 
     def of_file(self, path: Path) -> LockedDocument | None:
         """Return the document that was fetched into `path`, if one was."""
@@ -98,7 +104,16 @@ class DocumentLock:
     def with_document(self, document: LockedDocument) -> DocumentLock:
         """Return this lock with one document added, or replaced where it has its file."""
         pinned = replace(document, url=without_secrets(document.url))
-        others = (each for each in self.documents if each.file != pinned.file)
+        others = [each for each in self.documents if each.file != pinned.file]
+        before = next((each for each in self.documents if each.file == pinned.file), pinned)
+        if before.url == pinned.url:
+            pinned = replace(pinned, gateways=tuple(sorted({*before.gateways, *pinned.gateways})))
+        others = [
+            replace(each, gateways=tuple(name for name in each.gateways if name not in document.gateways))
+            if each.url == pinned.url
+            else each
+            for each in others
+        ]
         return DocumentLock(self.folder, tuple(sorted((*others, pinned), key=lambda each: each.file)))
 
     def write(self) -> None:
@@ -106,10 +121,13 @@ class DocumentLock:
 
         Raises `BadLock` where the file cannot be read by now, `OSError` where it cannot be written.
         """
-        entries: dict[str, JSON] = {
-            each.file: {"url": each.url, "sha256": each.sha256} for each in self.documents
-        }
+        entries: dict[str, JSON] = {each.file: _members_of(each) for each in self.documents}
         change_section(self.folder, _SECTION, lambda _: entries)
+
+
+def _members_of(document: LockedDocument) -> JSON:
+    members: dict[str, JSON] = {"url": document.url, "sha256": document.sha256}
+    return {**members, "for": list(document.gateways)} if document.gateways else members
 
 
 def _entry(section: LockSection, file: str, entry: JSON) -> LockedDocument:
@@ -122,13 +140,9 @@ def _entry(section: LockSection, file: str, entry: JSON) -> LockedDocument:
         parse_url(url)
     except BadDestination:
         raise section.wrong(f"{place}/url", "must be an http or https address") from None
-    return LockedDocument(url, file, digest)
-
-
-def _is_called_after(file: str, gateway: str) -> bool:
-    """Return whether a file has the name that `portbook fetch NAME` gives it: NAME, or NAME_2 and so on."""
-    name, _, number = Path(file).stem.partition(f"{gateway}_")
-    return bool(gateway) and (Path(file).stem == gateway or (not name and number.isdecimal()))
+    names = fields.get("for")
+    gateways = tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+    return LockedDocument(url, file, digest, gateways)
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -210,13 +224,6 @@ def read_sources(table: Table, gateway: str, folder: Path) -> list[DocumentSourc
                 "openapi",
                 f"is an address, and nothing is fetched at start; {remedy}",
             )
-        copies = {each.sha256: each.file for each in lock.all_of_url(name)}
-        if len(copies) > 1 and not _is_called_after(locked.file, gateway):
-            files = ", ".join(sorted(copies.values()))
-            raise table.wrong(
-                "openapi",
-                f"is an address that was fetched into files that differ: {files}; name one of them instead",
-            )
         found.append(DocumentSource(name, folder / locked.file, locked))
     return found
 
@@ -268,7 +275,8 @@ def fetch_document(
     operations = _count_operations(data, suffix)
     digest = hashlib.sha256(data).hexdigest()
     write_atomically(path, data)
-    locked = LockedDocument(wanted.url, os.path.relpath(path, lock.folder), digest)
+    gateways = () if wanted.gateway is None else (wanted.gateway.name,)
+    locked = LockedDocument(wanted.url, os.path.relpath(path, lock.folder), digest, gateways)
     lock = lock.with_document(locked)
     lock.write()
     report = {
@@ -357,6 +365,9 @@ def _count_operations(data: bytes, suffix: str) -> int:
 
 def _file_name(url: str) -> str:
     """Return a name for the file of a document: that in its address, without a suffix."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # which is told when it is fetched
+        return ""
     stem = Path(parts.path).stem or parts.hostname or "openapi"
     return "".join(character if character.isalnum() or character in "-_" else "_" for character in stem)[:80]

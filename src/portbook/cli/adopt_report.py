@@ -86,9 +86,6 @@ class ServerRow(NamedTuple):
         return DestructiveTools(tuple(sorted(found)), len(harmful - found))
 
 
-_WHAT: Final = {True: "server what it offers", False: "servers what they offer"}
-
-
 def found_line(found: Sequence[FoundServer], asked: int) -> str:
     """Return what the files say by themselves; `asked` is how many servers are asked now."""
     titles = list(dict.fromkeys(each.place.client.title for each in found))

@@ -305,8 +305,8 @@ def _in_a_line(ticket: Ticket) -> str:
 
 
 def _expiry(ticket: Ticket) -> str:
-    """Return when a ticket expires; what was open when a backup was restored has no time of its own."""
-    return "by a restoration".ljust(len(LONG_AGO)) if ticket.expires_at == LONG_AGO else ticket.expires_at
+    """Return when a ticket expires; what a store that was restored or copied made expire has no time."""
+    return "by restore or copy".ljust(len(LONG_AGO)) if ticket.expires_at == LONG_AGO else ticket.expires_at
 
 
 def _in_words(ticket: Ticket) -> list[str]:

@@ -147,7 +147,7 @@ def _last_in(path: Path, count: int) -> tuple[list[JSONObject], int]:
     lines = lines_from_end(path)
     while len(found) < count and (line := next(lines, None)) is not None:
         record = record_of(line)
-        if record is None:
+        if not record:
             others += 1
         else:
             found.append(record)

@@ -58,6 +58,8 @@ def command(source: str, *, into: Path | None, force: bool, is_json: bool, confi
         raise stop_with(error) from None
     if into is not None and len(wanted) > 1:
         raise click.UsageError(f"{source} has several documents; fetch each by its address to use --into")
+    if into is not None and into.name in (LOCK_NAME, CONFIG_NAME if config is None else config.name):
+        raise fail(f"{into} is a file of Portbook itself; name a different file with --into")
     fetched: list[dict[str, Any]] = []
     for each in wanted:
         try:

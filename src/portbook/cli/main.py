@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.interrupted_import import ended_by_interrupt
+from portbook.cli.interrupted_import import EndedByInterrupt
 from portbook.text.did_you_mean import did_you_mean
 from portbook.version import __version__
 
@@ -76,7 +76,7 @@ class _LateGroup(CommandGroup):
         # What an import makes, the process keeps: a collector that looked for cycles in it would find none.
         gc.disable()
         try:
-            with ended_by_interrupt():
+            with EndedByInterrupt():
                 if cmd_name == "serve":
                     import_asyncio()
                     _import_jsonschema()

@@ -12,7 +12,7 @@ from portbook.app.store_from_settings import store_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.output_and_errors import claim_stdout, fail_with, print_data, say, stop_with
+from portbook.cli.output_and_errors import claim_stdout, fail, fail_with, print_data, say, stop_with
 from portbook.clock import SystemClock
 from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.stores.maintenance import problems_of_store, restore_store, store_status
@@ -113,11 +113,13 @@ def restore(*, is_json: bool, config: Path | None) -> None:
     """
     out = claim_stdout()
     with _store(config) as store:
+        if not store.tables_version():
+            raise fail(f"{store.place}: there is no store to restore; put the backup there first")
         done = restore_store(store, SystemClock().now())
-    words = f"{done.expired_approvals} approvals have expired, {done.ended_sessions} sessions have ended"
+    words = f"expired approvals: {done.expired_approvals}; ended sessions: {done.ended_sessions}"
     print_data(done._asdict(), [words], out, is_json=is_json)
     if done.valid_keys:
-        say(f"{done.valid_keys} keys are valid (`portbook keys list`); revoke again what was revoked since")
+        say(f"valid keys: {done.valid_keys} (`portbook keys list`); revoke again what was revoked since")
 
 
 def _in_words(value: str | int | dict[str, int] | None) -> str:

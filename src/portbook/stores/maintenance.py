@@ -29,7 +29,7 @@ _OPEN: Final = (
     "SELECT count(*) FROM ticket WHERE state IN ('pending', 'approved', 'running') AND expires_at > ?"
 )
 
-# As people see them elsewhere: no state is written when time makes one of it.
+# That a ticket has expired is written nowhere. Whether the process of a running call lives is not asked.
 _STATES: Final = (
     "SELECT CASE WHEN state IN ('pending', 'approved') AND expires_at <= ? THEN 'expired' ELSE state END "
     "AS state_now, count(*) FROM ticket GROUP BY state_now ORDER BY state_now"
