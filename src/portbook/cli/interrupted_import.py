@@ -1,13 +1,20 @@
 """`EndedByInterrupt`: while modules are imported, Ctrl-C ends the process at once, without a traceback.
 
 An exception in the middle of an import is no way out: a native library that is initialised meanwhile may
-crash or panic. Nothing has begun yet that would have to be ended in order. Imports as little as possible, as
-all of that is imported before it works.
+crash or panic. Nothing has begun yet that would have to be ended in order.
 """
 
-import signal
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["EndedByInterrupt"]
+
+# What `signal` is made of. Nothing is imported from a file before Ctrl-C is taken care of: `signal` itself
+# takes longer to import than all that comes before.
+_signal: Any = __import__("_signal")
 
 
 class EndedByInterrupt:
@@ -17,13 +24,14 @@ class EndedByInterrupt:
 
     def __enter__(self) -> None:
         # Not where it is ignored, as in the background of a script.
-        self._is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        self._is_ours = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
         if self._is_ours:
             try:
-                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
             except ValueError:  # only the main thread gets signals
                 self._is_ours = False
 
     def __exit__(self, *_: object) -> None:
-        if self._is_ours and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # no import has set its own
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        # Unless an import has set its own.
+        if self._is_ours and _signal.getsignal(_signal.SIGINT) == _signal.SIG_DFL:
+            _signal.signal(_signal.SIGINT, _signal.default_int_handler)
