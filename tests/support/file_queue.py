@@ -23,14 +23,14 @@ from typing import Final
 
 import pytest
 
-from support.longest_first import LONGEST
+from support.longest_first import place_of
 
 __all__ = ["files_of_tests"]
 
 _PROGRESS_S: Final = 30.0
 _POLL_S: Final = 0.2
 _GRACE_S: Final = 20.0
-_SHOWN: Final = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")
+_SHOWN: Final = ("failed", "passed", "skipped", "error")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,9 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def files_of_tests(root: Path) -> list[Path]:
     """The files of tests below a folder, those that take longest first."""
-    places = {file: place for place, file in enumerate(LONGEST)}
-    found = sorted(path for path in root.rglob("test_*.py") if path.is_file())
-    return sorted(found, key=lambda path: places.get(path.relative_to(root).as_posix(), len(places)))
+    return sorted(sorted(path for path in root.rglob("test_*.py") if path.is_file()), key=place_of)
 
 
 # In the processes that run tests.

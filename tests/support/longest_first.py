@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import pytest
 
-__all__ = ["LONGEST", "begin_with_longest"]
+__all__ = ["LONGEST", "begin_with_longest", "place_of"]
 
 # What `scripts/test --processor-times` prints at the top, with ten seconds or more; and what waits for long.
 LONGEST: Final = (
@@ -41,7 +42,14 @@ LONGEST: Final = (
 )
 
 
+_PLACES: Final = {file: place for place, file in enumerate(LONGEST)}
+
+
 def begin_with_longest(items: list[pytest.Item]) -> None:
     """Bring the tests of those files to the front; all others stay in their order."""
-    places = {file: place for place, file in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.as_posix().rpartition("/tests/")[2], len(places)))
+    items.sort(key=lambda item: place_of(item.path))
+
+
+def place_of(path: Path) -> int:
+    """The place of a file among those that take longest; all others come after them."""
+    return _PLACES.get(path.as_posix().rpartition("/tests/")[2], len(_PLACES))

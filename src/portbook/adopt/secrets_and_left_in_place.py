@@ -48,10 +48,9 @@ def _are_texts(entry: JSONObject, style: EntryStyle) -> bool:
     program = entry.get(style.command)
     if isinstance(program, dict):  # the older form of Zed
         return _are_texts({**program, style.command: program.get("path"), "cwd": entry.get("cwd")}, style)
-    lists = (program,) if style.args is None else (entry.get(style.args),)
-    for each in lists:
-        if each is not None and not (isinstance(each, list) and all(isinstance(item, str) for item in each)):
-            return False
+    words = program if style.args is None else entry.get(style.args)
+    if words is not None and not (isinstance(words, list) and all(isinstance(each, str) for each in words)):
+        return False
     return isinstance(entry.get("cwd"), str | None)
 
 

@@ -104,16 +104,15 @@ class DocumentLock:
     def with_document(self, document: LockedDocument) -> DocumentLock:
         """Return this lock with one document added, or replaced where it has its file."""
         pinned = replace(document, url=without_secrets(document.url))
-        others = [each for each in self.documents if each.file != pinned.file]
-        before = next((each for each in self.documents if each.file == pinned.file), pinned)
-        if before.url == pinned.url:
-            pinned = replace(pinned, gateways=tuple(sorted({*before.gateways, *pinned.gateways})))
-        others = [
-            replace(each, gateways=tuple(name for name in each.gateways if name not in document.gateways))
-            if each.url == pinned.url
-            else each
-            for each in others
-        ]
+        others: list[LockedDocument] = []
+        for each in self.documents:
+            if each.url != pinned.url:
+                others += [each] if each.file != pinned.file else []
+            elif each.file == pinned.file:
+                pinned = replace(pinned, gateways=tuple(sorted({*each.gateways, *pinned.gateways})))
+            else:  # an API serves one file of an address
+                left = tuple(name for name in each.gateways if name not in document.gateways)
+                others.append(replace(each, gateways=left))
         return DocumentLock(self.folder, tuple(sorted((*others, pinned), key=lambda each: each.file)))
 
     def write(self) -> None:

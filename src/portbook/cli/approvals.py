@@ -301,12 +301,14 @@ def _user() -> str:
 
 def _in_a_line(ticket: Ticket) -> str:
     state = ticket.state.ljust(8)
-    return "  ".join([ticket.id, state, _expiry(ticket), *map(escaped, (ticket.caller, ticket.tool))])
+    return "  ".join(
+        [ticket.id, state, _expiry(ticket).ljust(len(LONG_AGO)), *map(escaped, (ticket.caller, ticket.tool))]
+    )
 
 
 def _expiry(ticket: Ticket) -> str:
     """Return when a ticket expires; what a store that was restored or copied made expire has no time."""
-    return "by restore or copy".ljust(len(LONG_AGO)) if ticket.expires_at == LONG_AGO else ticket.expires_at
+    return "by restore or copy" if ticket.expires_at == LONG_AGO else ticket.expires_at
 
 
 def _in_words(ticket: Ticket) -> list[str]:
