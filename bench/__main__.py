@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         measured = measure(size, rows, _tell)
         if not options.only:
             _tell("counting")
-            measured = replace(measured, counts=count_call())
+            measured = replace(measured, counts=count_call(with_steps=not options.quick))
             _tell("")
     except WrongAnswer as error:
         print(f"bench: {error}", file=sys.stderr)

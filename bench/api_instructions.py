@@ -111,4 +111,5 @@ def count_client() -> int:
                 child.write(frames("mcp", "mark", [1])[0] + b"\n")
                 child.read_lines(1)
                 exchange(child, api)
+            child.kill()
         return between_marks(Path(name))[0] // CALLS

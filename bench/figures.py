@@ -25,6 +25,8 @@ class Run(NamedTuple):
     """Resident memory after the first call."""
     p99_us: float | None = None
     """The wait for an answer that one call of a hundred exceeds, one call at a time."""
+    p50_awake_us: float | None = None
+    """The median wait where no processor sleeps meanwhile."""
 
 
 class Figure(NamedTuple):

@@ -58,7 +58,7 @@ def count_over_http(serve: list[str], folder: Path) -> dict[str, int]:
                 _mark(aside)
             for connection in connections:
                 connection.close()
-        child.stop()
+        child.kill()
     counts = between_marks(folder)
     return {
         name: total // calls.calls

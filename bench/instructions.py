@@ -22,7 +22,17 @@ from bench.http_instructions import count_over_http
 from bench.servers.before_an_api import TABLE
 from bench.wire import Dialect, frames, greeting, initialized
 
-__all__ = ["FIGURES", "TOLERANCE", "build", "count", "count_bare_loop", "main"]
+__all__ = [
+    "CALLS_IN_A_READ",
+    "FIGURES",
+    "SETTINGS",
+    "TOLERANCE",
+    "build",
+    "count",
+    "count_bare_loop",
+    "main",
+    "served",
+]
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 FIGURES: Final = _ROOT / "bench" / "instructions.json"
@@ -31,13 +41,13 @@ FIGURES: Final = _ROOT / "bench" / "instructions.json"
 TOLERANCE: Final = 0.05
 
 # Few enough for one read of the server, and for the tasks that may be in progress.
-_CALLS: Final = 64
+CALLS_IN_A_READ: Final = 64
 
 # Few: each takes some three hundred dumps of callgrind.
 _WATCHED: Final = 8
 
 # Checkpoints are made by the clock: their work would be counted with the calls of one scenario or another.
-_SETTINGS: Final = """\
+SETTINGS: Final = """\
 [audit]
 checkpoint_s = 3600
 [docs]
@@ -105,12 +115,12 @@ def count() -> dict[str, int]:
 
     Raises `Missing` without valgrind.
     """
-    serve = _served()
+    serve = served()
     with TemporaryDirectory(prefix="portbook-bench-") as name:
-        (Path(name) / "portbook.toml").write_text(_SETTINGS)
+        (Path(name) / "portbook.toml").write_text(SETTINGS)
         over_http = count_over_http(serve, Path(name))
     with TemporaryDirectory(prefix="portbook-bench-") as name:
-        (Path(name) / "portbook.toml").write_text(_SETTINGS)
+        (Path(name) / "portbook.toml").write_text(SETTINGS)
         over_stdio = _count_over_stdio(serve, Path(name))
     return over_stdio | over_http | {CLIENT: count_client()}
 
@@ -121,8 +131,8 @@ def count_plain() -> int:
     Raises `Missing` without valgrind.
     """
     with TemporaryDirectory(prefix="portbook-bench-") as name:
-        (Path(name) / "portbook.toml").write_text(_SETTINGS)
-        return _count_over_stdio(_served(), Path(name))["plain"]
+        (Path(name) / "portbook.toml").write_text(SETTINGS)
+        return _count_over_stdio(served(), Path(name))["plain"]
 
 
 def _show_where() -> list[str]:
@@ -131,17 +141,18 @@ def _show_where() -> list[str]:
 
     calls = b"".join(frame + b"\n" for frame in frames("mcp", "echo", range(10_000, 10_000 + _WATCHED)))
     opening = [greeting() + b"\n", initialized() + b"\n"]
-    return show_by_file(count_by_function(_SETTINGS, opening, calls, _mark(1)))
+    return show_by_file(count_by_function(SETTINGS, opening, calls, _mark(1)))
 
 
-def _served() -> list[str]:
+def served() -> list[str]:
+    """Return what Python runs to serve the counted tools, without bounds on time."""
     servers = _ROOT / "bench/servers"
     return [str(servers / "unhurried.py"), "serve", str(servers / "counted_tools.py"), "--log-dir", "log"]
 
 
 def _count_over_stdio(serve: list[str], folder: Path) -> dict[str, int]:
     with HeldApi() as api:
-        (folder / "portbook.toml").write_text(_SETTINGS + TABLE.format(url=api.url))
+        (folder / "portbook.toml").write_text(SETTINGS + TABLE.format(url=api.url))
         command = callgrind([sys.executable, *serve, "--stdio"], is_counting=False)
         with Child(command, folder, {"PYTHONHASHSEED": "0"}) as child:
             _send(child, greeting() + b"\n")
@@ -162,10 +173,11 @@ def _count_over_stdio(serve: list[str], folder: Path) -> dict[str, int]:
             _send(child, _mark(5_000))
             _send_one_by_one(child, _chunk(*_SCENARIOS["plain"], 6_000))
             _send(child, _mark(7_000))
+            child.kill()
     counts = between_marks(folder)[1:]
-    found = {name: total // _CALLS for name, total in zip(_SCENARIOS, counts, strict=False)}
+    found = {name: total // CALLS_IN_A_READ for name, total in zip(_SCENARIOS, counts, strict=False)}
     of_api, _, alone = counts[len(_SCENARIOS) :]
-    return found | {API: of_api // CALLS, _ALONE: alone // _CALLS}
+    return found | {API: of_api // CALLS, _ALONE: alone // CALLS_IN_A_READ}
 
 
 def _send(child: Child, chunk: bytes) -> None:
@@ -186,11 +198,11 @@ def count_bare_loop() -> int:
         chunks = [_chunk("mcp", "echo", {}, 1000 * (at + 1)) for at in range(times)]
         with TemporaryDirectory(prefix="portbook-bench-") as name:
             totals += counts_between_marks(command, Path(name), chunks, is_marked=False)
-    return (totals[1] - totals[0]) // (4 * _CALLS)
+    return (totals[1] - totals[0]) // (4 * CALLS_IN_A_READ)
 
 
 def _chunk(dialect: Dialect, tool: str, meta: dict[str, bool], first: int) -> bytes:
-    numbers = range(first, first + _CALLS)
+    numbers = range(first, first + CALLS_IN_A_READ)
     return b"".join(frame + b"\n" for frame in frames(dialect, tool, numbers, meta=meta))
 
 

@@ -23,6 +23,7 @@ _COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
     ("calls_per_second", "calls per second", lambda value: f"{value:,.0f}"),
     ("cpu_us", "CPU per call, µs", lambda value: f"{value:,.1f}"),
     ("p50_us", "one at a time, p50, µs", lambda value: f"{value:,.0f}"),
+    ("p50_awake_us", "the same, processors awake, µs", lambda value: f"{value:,.0f}"),
     ("start_ms", "first answer, ms", lambda value: f"{value:,.0f}"),
     ("start_cpu_ms", "CPU of the start, ms", lambda value: f"{value:,.0f}"),
     ("idle_mib", "idle, MiB", lambda value: f"{value:,.1f}"),

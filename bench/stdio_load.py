@@ -1,7 +1,8 @@
 """The load over STDIO: raw pipes, nothing of any SDK.
 
 One process serves one run: it is started, greeted, called once, left alone for a moment, warmed up, then
-called as fast as its pipe takes frames, and at last one call at a time.
+called as fast as its pipe takes frames, and at last one call at a time: with processors that sleep while
+nothing happens, and with those that are kept awake.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from bench.awake import awake
 from bench.child import Child
 from bench.figures import Run
 from bench.wire import Dialect, check, frames, greeting, initialized
@@ -67,10 +70,14 @@ def measure_stdio(command: Sequence[str], folder: Path, extra: dict[str, str], c
         elapsed, cpu_s = _exchange(child, calls, range(2 + warm, 2 + warm + calls.pipelined))
         first = 2 + warm + calls.pipelined
         waits = [_exchange(child, calls, [first + at])[0] for at in range(calls.one_at_a_time)]
+        first += calls.one_at_a_time
+        with awake() if waits else nullcontext():
+            awaited = [_exchange(child, calls, [first + at])[0] for at in range(calls.one_at_a_time)]
     return Run(
         calls_per_second=calls.pipelined / elapsed,
         cpu_us=cpu_s / calls.pipelined * 1e6,
         p50_us=statistics.median(waits) * 1e6 if waits else None,
+        p50_awake_us=statistics.median(awaited) * 1e6 if awaited else None,
         start_ms=start_s * 1e3,
         start_cpu_ms=start_cpu_s * 1e3,
         idle_mib=idle_mib,

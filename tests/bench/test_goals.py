@@ -60,18 +60,20 @@ def test_a_gateway_is_compared_with_the_best_of_the_others_that_could_be_measure
 
 
 def test_every_goal_speaks_of_rows_that_exist() -> None:
-    runs = {row.name: [Run(1, 2, 1, 1, 1, 1, 1)] for row in scenarios(SIZE)}
+    runs = {row.name: [Run(1, 2, 1, 1, 1, 1, 1, 1)] for row in scenarios(SIZE)}
     runs["payload 1,000 kB"] = runs["floor 1,000 kB"] = [Run(1, 3, 1, 1, 1, 1)]
-    counts = Counts(1, 1.0, 1.0, 1)
+    counts = Counts(1, 1.0, 1.0, 1, 1)
     assert "not measured" not in verdicts(runs, {1: [1.0], 1_000: [2.0]}, counts).values()
     assert len(GOALS) > 15
 
 
 def test_counts_are_compared_as_they_are() -> None:
-    found = verdicts({}, {1: [1.0], 1_000: [2.0]}, Counts(120_000, 61.0, 53.0, 15))
-    assert found["a plain call over STDIO: instructions"] == "must"
+    found = verdicts({}, {1: [1.0], 1_000: [2.0]}, Counts(120_001, 61.0, 53.0, 15, 120_000))
+    assert found["a plain call over STDIO: instructions executed"] == "must"
+    assert found["a plain call over STDIO: instructions under callgrind"] == "no"
     assert found["a call alone in its read: calls of our functions"] == "no"
     assert found["a call among 32: calls of our functions"] == "must"
     assert found["a call: files of ours"] == "must"
     without = verdicts({}, {1: [1.0], 1_000: [2.0]}, Counts(None, 61.0, 53.0, 15))
-    assert without["a plain call over STDIO: instructions"] == "not measured"
+    assert without["a plain call over STDIO: instructions executed"] == "not measured"
+    assert without["a plain call over STDIO: instructions under callgrind"] == "not measured"

@@ -83,6 +83,7 @@ def test_every_row_is_measured_in_every_round(measured: Measured) -> None:
     for run in measured.runs["portbook"]:
         assert run.calls_per_second > 0
         assert run.p50_us is not None
+        assert run.p50_awake_us is not None
         assert run.start_ms is not None
         if sys.platform == "linux":
             assert run.cpu_us > 0
