@@ -1,6 +1,6 @@
 """The client that the official suite starts: a Portbook in front of the suite's server, and all of it used.
 
-`python client.py REVISION URL`: the revision is what Portbook itself is spoken to in.
+`python client.py PORTBOOK REVISION URL`: the program, and the revision that it is spoken to in.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from support.forked_process import REAL_STARTS  # noqa: E402 - found beside the tests
-from support.mcp_peer import Peer, peer_of, table  # noqa: E402 - likewise
+from support.mcp_peer import Peer, peer_of, table  # noqa: E402 - found beside the tests
 
 SAMPLES: dict[str, Any] = {
     "string": "a text",
@@ -67,12 +66,14 @@ def load_skills(peer: Peer) -> None:
                 break
 
 
-def main(revision: str, url: str) -> None:
+def main(portbook: str, revision: str, url: str) -> None:
     scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
-    os.environ[REAL_STARTS] = "1"  # for one process a fork server takes longer than its start
     settings = table("suite", f"url = {json.dumps(url)}", "prefix = false", "timeout_ms = 10000")
     settings += 'may_ask = ["elicitation", "sampling", "roots"]\n[docs]\nenabled = false\n'
-    with tempfile.TemporaryDirectory() as folder, peer_of(Path(folder), settings, revision) as peer:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        peer_of(Path(folder), settings, revision, portbook=[portbook]) as peer,
+    ):
         if scenario == "sep-2640-client-no-prefetch":
             assert peer.answer("skills/list")["result"]["skills"]
         elif scenario.startswith("sep-2640"):

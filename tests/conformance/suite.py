@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
+import re
 import shlex
 import subprocess
 import sys
@@ -24,10 +26,16 @@ sys.path.insert(0, str(HERE.parent))
 
 from support import sdks  # noqa: E402 - found beside the tests
 from support.portbook_process import HttpServer, http_server  # noqa: E402 - likewise
+from support.stand_in import portbook_program  # noqa: E402 - likewise
 
 EVERYTHING = HERE / "everything.py"
 SUITE = "0.2.0-alpha.12"
 SUITE_SECONDS = 300
+
+# A scenario that waits in vain for five seconds, or another time of the suite's own, is tried again alone: a
+# machine that runs many tests at once may take longer.
+AGAIN = 2
+LATE = re.compile(r"within \d+ ?ms|timed? ?out", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,12 @@ class Selection:
     scenarios: int
     suite: str = SUITE
     """The version of the suite."""
+
+    def alone(self, scenario: str) -> Selection:
+        """Return the selection of one of its scenarios."""
+        at = self.arguments.index("--spec-version") if "--spec-version" in self.arguments else None
+        revision = () if at is None else self.arguments[at : at + 2]
+        return Selection(("--scenario", scenario, *revision), 1, self.suite)
 
     @property
     def name(self) -> str:
@@ -59,17 +73,18 @@ SELECTIONS = (
 
 # With the fixture behind Portbook: over either transport, and as a server of each revision of the handshake
 # era that has scenarios of its own. The newest of these meets clients of both eras, where what it asks says
-# whose it is: over HTTP, or in a process for each session. A run of the tests takes the first ones: all
+# whose it is: in a process for each session, or over HTTP. A run of the tests takes the first ones: all
 # scenarios, and each revision once.
 BEHIND = (
     ("stdio", SELECTIONS[0]),
     ("http", SELECTIONS[0]),
-    *((f"{transport} 2025-11-25", SELECTIONS[0]) for transport in ("session", "http")),
+    ("session 2025-11-25", SELECTIONS[0]),
     *(
         (f"{transport} {selection.arguments[-1]}", selection)
         for transport in ("http", "stdio")
         for selection in SELECTIONS[3:6]
     ),
+    ("http 2025-11-25", SELECTIONS[0]),
 )
 
 # The scenarios for clients that are not about authorisation.
@@ -117,6 +132,8 @@ class Counted:
     behind: str | None = None
     """How the fixture is behind Portbook, where it is."""
     problems: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    """For each problem that is one by the clock of the suite: its scenario."""
 
     @property
     def is_beyond(self) -> bool:
@@ -155,7 +172,8 @@ def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
             program = ["sh", "-c", f'cd "{folder / "behind"}" && exec "$@"', "sh"]
             if revision:
                 program += [sys.executable, str(HERE / "handshake_only.py"), revision]
-            program += [sys.executable, "-m", "portbook", "serve", "--stdio", *tools]
+            portbook = stack.enter_context(portbook_program(folder))
+            program += [str(portbook), "serve", "--stdio", *tools]
             where = f"command = {json.dumps(program)}"
             if transport == "session":
                 where += '\nisolation = "session"'
@@ -171,35 +189,42 @@ def run_all(selections: tuple[Selection, ...] = SELECTIONS, behind: str | None =
 
     Raises `sdks.Unavailable` where the suite cannot be installed.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for number, selection in enumerate(selections):
-            sdks.conformance_suite(selection.suite)  # before a server waits for it
-            # A server of its own for each, so that none can lean on what another left behind.
-            own = folder / f"served-{number}"
-            own.mkdir()
-            with served(own, behind) as server:
-                counted = Counted(selection, behind=behind)
-                _require_answer(server.url, "before", counted)
-                out = folder / str(number)
-                port = server.url.rpartition(":")[2]
-                where = ("--url", f"http://localhost:{port}/mcp", "-o", str(out))
-                done = _suite(selection.suite, folder, "server", *where, *selection.arguments)
-                if done.returncode and not counted.is_beyond:
-                    counted.problems.append(f"the suite ended with {done.returncode}: {done.stdout[-2000:]}")
-                _require_answer(server.url, "after", counted)
-                _count(out, counted)
-                yield counted
+    for selection in selections:
+        sdks.conformance_suite(selection.suite)  # before a server waits for it
+        counted = _run(selection, behind)
+        for _ in range(AGAIN):
+            if not counted.late or len(counted.late) < len(counted.problems):
+                break
+            alone = [_run(selection.alone(scenario), behind) for scenario in sorted({*counted.late})]
+            counted.problems = [problem for each in alone for problem in each.problems]
+            counted.late = [scenario for each in alone for scenario in each.late]
+        yield counted
 
 
-def run_client(revision: str, scenario: str) -> Counted:
+def _run(selection: Selection, behind: str | None) -> Counted:
+    """Return what came of a selection, with a server of its own: none leans on what another left behind."""
+    with tempfile.TemporaryDirectory() as name, served(Path(name), behind) as server:
+        counted = Counted(selection, behind=behind)
+        _require_answer(server.url, "before", counted)
+        out = Path(name) / "checks"
+        port = server.url.rpartition(":")[2]
+        where = ("--url", f"http://localhost:{port}/mcp", "-o", str(out))
+        done = _suite(selection.suite, Path(name), "server", *where, *selection.arguments)
+        _require_answer(server.url, "after", counted)
+        _count(out, counted)
+        if done.returncode and not (counted.is_beyond or counted.problems):
+            counted.problems.append(f"the suite ended with {done.returncode}: {done.stdout[-2000:]}")
+    return counted
+
+
+def run_client(portbook: Path, revision: str, scenario: str) -> Counted:
     """Return what came of a scenario for clients: a Portbook that is spoken to in `revision`.
 
     Raises `sdks.Unavailable` where the suite cannot be installed.
     """
     counted = Counted(Selection((scenario, revision), 1))
     with tempfile.TemporaryDirectory() as name:
-        command = [sys.executable, str(HERE / "client.py"), revision]
+        command = [sys.executable, str(HERE / "client.py"), str(portbook), revision]
         asked = ("--command", shlex.join(command), "--scenario", scenario, "-o", name)
         # Half a minute, which the suite gives a client, is not enough on a machine with much else to do.
         patience = ("--timeout", str(SUITE_SECONDS * 500))
@@ -215,7 +240,15 @@ def _suite(version: str, folder: Path, *arguments: str) -> subprocess.CompletedP
     modules = sdks.conformance_suite(version)
     script = modules.path("@modelcontextprotocol/conformance", "dist", "index.js")
     command = [modules.node.node, str(script), *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SUITE_SECONDS)
+    # It is started for each selection and each client: compiled once, a start takes a quarter less.
+    environment = {**os.environ, "NODE_COMPILE_CACHE": str(modules.folder / "compiled")}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SUITE_SECONDS
+    )
+
+
+# Where the suite writes the checks of a scenario.
+FOLDER = re.compile(r"\A(?:server-)?(.+)-\d{4}-\d\d-\d\dT[-\d]+Z\Z")
 
 
 def _count(out: Path, counted: Counted) -> None:
@@ -227,6 +260,8 @@ def _count(out: Path, counted: Counted) -> None:
             is_lacking = counted.is_beyond and check["id"].startswith(tuple(LACKING))
             if problem is not None and not is_lacking:
                 counted.problems.append(f"{path.parent.name}: {problem}")
+                if LATE.search(problem):
+                    counted.late.append(FOLDER.sub(r"\1", path.parent.name))
     if counted.scenarios != counted.selection.scenarios:
         counted.problems.append(f"{counted.selection.scenarios} scenarios were expected")
 
@@ -253,13 +288,18 @@ def _require_answer(url: str, when: str, counted: Counted) -> None:
 
 def main() -> int:
     """Run everything; return the exit status."""
+    with tempfile.TemporaryDirectory() as folder, portbook_program(Path(folder)) as portbook:
+        return _run_everything(portbook)
+
+
+def _run_everything(portbook: Path) -> int:
     failed = 0
     try:
         runs = itertools.chain(
             run_all(),
             (each for behind in ("stdio", "http") for each in run_all(behind=behind)),
             (each for behind, selection in BEHIND[2:] for each in run_all((selection,), behind)),
-            (run_client("2026-07-28", scenario) for scenario in CLIENT_SCENARIOS),
+            (run_client(portbook, "2026-07-28", scenario) for scenario in CLIENT_SCENARIOS),
         )
         for counted in runs:
             print(counted, flush=True)

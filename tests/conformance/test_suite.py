@@ -16,6 +16,7 @@ import pytest
 from portbook.tools.catalog import Catalog
 from portbook.tools.toolset_loader import load_toolsets
 from support.counts import COUNTS, count
+from support.stand_in import portbook_program
 
 HERE = Path(__file__).resolve().parent
 
@@ -99,12 +100,51 @@ def test_every_scenario_of_the_official_suite_passes(
     assert counted.problems == []
 
 
+LATE = "s: FAILURE: Task 1 did not reach status input_required within 5000ms"
+
+
+@pytest.mark.parametrize(
+    ("came", "left"),
+    [
+        pytest.param([[LATE], []], [], id="in time when alone"),
+        pytest.param([[LATE, LATE], [LATE], []], [], id="in time at last"),
+        pytest.param([[LATE], [LATE], [LATE]], [LATE], id="never in time"),
+        pytest.param([["wrong"]], ["wrong"], id="wrong"),
+        pytest.param([[LATE, "wrong"]], [LATE, "wrong"], id="wrong and late"),
+        pytest.param([[LATE], ["wrong"]], ["wrong"], id="wrong when alone"),
+    ],
+)
+def test_only_what_was_late_by_the_clock_of_the_suite_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, came: list[list[str]], left: list[str]
+) -> None:
+    runs = iter(came)
+    asked: list[tuple[str, ...]] = []
+
+    def run(selection: Any, behind: str | None) -> Any:
+        asked.append(selection.arguments)
+        problems = next(runs)
+        late = ["tasks-input" for each in problems if SUITE.LATE.search(each)]
+        return SUITE.Counted(selection, behind=behind, problems=problems, late=late)
+
+    monkeypatch.setattr(SUITE, "_run", run)
+    monkeypatch.setattr(SUITE.sdks, "conformance_suite", lambda _: None)
+    selection = SUITE.Selection(("--suite", "all", "--spec-version", "2026-07-28"), 40)
+    [counted] = SUITE.run_all((selection,))
+    assert counted.problems == left
+    again = ("--scenario", "tasks-input", "--spec-version", "2026-07-28")
+    assert asked == [selection.arguments, *[again] * (len(came) - 1)]
+    assert SUITE.FOLDER.sub(r"\1", "server-tasks-input-2026-11-18T07-49-31-838Z") == "tasks-input"
+
+
 @pytest.fixture(scope="module")
-def clients() -> Iterator[dict[str, Future[Any]]]:
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Any]]]:
     """All scenarios for clients, under way side by side."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with (
+        portbook_program(tmp_path_factory.mktemp("bin")) as portbook,
+        ThreadPoolExecutor(AT_ONCE) as pool,
+    ):
         yield {
-            scenario: pool.submit(SUITE.run_client, "2026-07-28", scenario)
+            scenario: pool.submit(SUITE.run_client, portbook, "2026-07-28", scenario)
             for scenario in SUITE.CLIENT_SCENARIOS
         }
 

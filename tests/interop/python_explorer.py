@@ -2,7 +2,8 @@
 
 Reads its orders as JSON from standard input, a list of visits: the `name` of each, where the server is (its
 `url`, or a `command` and its `cwd` and `env`), the `mode` in which to connect, and what to `call`, `read`,
-`get` and `complete`. Writes what it saw as JSON to standard output, by name.
+`get` and `complete`; or `call_each`, the arguments of tools, to call all that are listed. Writes what it saw
+as JSON to standard output, by name.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import anyio
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
 
-SECONDS = 30
+SECONDS = 100  # a busy machine starts three servers for the first answer
 ROOTS = [types.Root(uri="file:///work/first", name="first")]
 
 
@@ -28,6 +29,7 @@ class Explorer:
         self.asked: list[str] = []
         self.logged: list[Any] = []
         self.content: dict[str, Any] = {}
+        self.at = "before the calls"
 
     async def elicit(self, context: Any, params: Any) -> Any:
         self.asked.append("elicitation/create")
@@ -55,6 +57,7 @@ class Explorer:
         async def listen(progress: float, total: float | None, message: str | None) -> None:
             steps.append([progress, total])
 
+        self.at = order["name"]
         self.asked.clear()
         self.content = order.get("content", {})
         call = client.call_tool(order["tool"], order.get("arguments", {}), progress_callback=listen)
@@ -78,8 +81,13 @@ class Explorer:
                 "capabilities": _plain(can),
                 "instructions": client.instructions,
                 "tools": _plain(await client.list_tools())["tools"],
-                "calls": {each["name"]: await self.call(client, each) for each in orders["call"]},
             }
+            calls = list(orders["call"])
+            if (given := orders.get("call_each")) is not None:
+                names = [tool["name"] for tool in seen["tools"]]
+                calls += [{"name": name, "tool": name, "arguments": given.get(name, {})} for name in names]
+            seen["calls"] = {each["name"]: await self.call(client, each) for each in calls}
+            self.at = "after the calls"
             if can.resources is not None:
                 seen["resources"] = _plain(await client.list_resources())["resources"]
                 seen["templates"] = _plain(await client.list_resource_templates())["resourceTemplates"]
@@ -124,11 +132,12 @@ async def visit(order: dict[str, Any]) -> dict[str, Any]:
         server = StdioServerParameters(
             command=command, args=arguments, cwd=order["cwd"], env=order.get("env")
         )
+    explorer = Explorer()
     try:
         with anyio.fail_after(2 * SECONDS):
-            return await Explorer().explore(server, order["mode"], order)
+            return await explorer.explore(server, order["mode"], order)
     except Exception as error:
-        return {"failed": _leaves(error)}
+        return {"failed": [f"{order['name']}, {explorer.at}: {leaf}" for leaf in _leaves(error)]}
 
 
 async def visit_all(orders: list[dict[str, Any]]) -> dict[str, Any]:

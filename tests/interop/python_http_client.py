@@ -15,7 +15,7 @@ import anyio
 import mcp_types as types
 from mcp import Client
 
-SECONDS = 20
+SECONDS = 40
 
 
 async def answer(context: Any, params: Any) -> Any:

@@ -101,34 +101,27 @@ def check_every_tool(tmp_path: Path, *options: str) -> None:
     assert done.code == 0, done.err
     adopted = read_as_client(DESKTOP, file)["portbook"]
 
-    def explore(*calls: dict[str, Any]) -> Any:
-        order: dict[str, Any] = {
-            "name": "adopted",
-            "command": [adopted["command"], *adopted["args"]],
-            "cwd": str(tmp_path),
-            "env": adopted["env"],
-            "mode": "legacy",
-            "call": calls,
-            "read": [],
-            "get": [],
-            "complete": [],
-        }
-        seen = subprocess.run(
-            [python, sdks.HERE / "python_explorer.py"],
-            input=json.dumps([order]).encode(),
-            stdout=subprocess.PIPE,
-            check=True,
-            timeout=150,
-        )
-        return json.loads(seen.stdout)["adopted"]
-
-    listed = [tool["name"] for tool in explore()["tools"]]
+    order: dict[str, Any] = {
+        "name": "adopted",
+        "command": [adopted["command"], *adopted["args"]],
+        "cwd": str(tmp_path),
+        "env": adopted["env"],
+        "mode": "legacy",
+        "call_each": ARGUMENTS | files_arguments(str(data)),
+        **{key: [] for key in ("call", "read", "get", "complete")},
+    }
+    explored = subprocess.run(
+        [python, sdks.HERE / "python_explorer.py"],
+        input=json.dumps([order]).encode(),
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=150,
+    )
+    seen = json.loads(explored.stdout)["adopted"]
+    listed, calls = [tool["name"] for tool in seen["tools"]], seen["calls"]
     assert len(listed) > 20
     assert {name.partition("__")[0] for name in listed} == {"everything", "files"}
-    arguments = ARGUMENTS | files_arguments(str(data))
-    calls = explore(*({"name": name, "tool": name, "arguments": arguments.get(name, {})} for name in listed))[
-        "calls"
-    ]
+    assert [*calls] == listed
     failed = {
         name: outcome
         for name, outcome in calls.items()

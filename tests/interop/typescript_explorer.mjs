@@ -11,7 +11,7 @@ const require = createRequire(join(folder, "package.json"));
 const { Client, StreamableHTTPClientTransport } = require("@modelcontextprotocol/client");
 const { StdioClientTransport } = require("@modelcontextprotocol/client/stdio");
 
-const options = { timeout: 30_000 };
+const options = { timeout: 100_000 }; // a busy machine starts three servers for the first answer
 const NEGOTIATIONS = {
   auto: { versionNegotiation: { mode: "auto" } },
   legacy: { supportedProtocolVersions: ["2025-11-25"] },
@@ -57,8 +57,7 @@ async function call(client, state, { tool, arguments: args = {}, content = {} })
   return { ...ended, asked: state.asked, progress };
 }
 
-async function visit(order) {
-  const state = { asked: [], content: {} };
+async function visit(order, state) {
   const client = answering(order.mode, state);
   const [command, ...args] = order.command ?? [];
   const transport = order.url
@@ -73,7 +72,11 @@ async function visit(order) {
   try {
     await client.connect(transport, options);
     seen.tools = (await client.listTools(undefined, options)).tools;
-    for (const each of order.call) seen.calls[each.name] = await call(client, state, each);
+    for (const each of order.call) {
+      state.at = each.name;
+      seen.calls[each.name] = await call(client, state, each);
+    }
+    state.at = "after the calls";
     const can = client.getServerCapabilities();
     if (can.resources) {
       seen.resources = (await client.listResources(undefined, options)).resources;
@@ -96,10 +99,11 @@ async function visit(order) {
 
 const seen = {};
 for (const order of JSON.parse(readFileSync(0, "utf8"))) {
+  const state = { asked: [], content: {}, at: "before the calls" };
   try {
-    seen[order.name] = await visit(order);
+    seen[order.name] = await visit(order, state);
   } catch (error) {
-    seen[order.name] = { failed: [`${error.name}: ${error.message}`] };
+    seen[order.name] = { failed: [`${order.name}, ${state.at}: ${error.name}: ${error.message}`] };
   }
 }
 process.stdout.write(JSON.stringify(seen), () => process.exit(0)); // a stream of a server may still be open

@@ -10,7 +10,7 @@ const [, , folder] = process.argv;
 const require = createRequire(join(folder, "package.json"));
 const { Client, StreamableHTTPClientTransport } = require("@modelcontextprotocol/client");
 
-const options = { timeout: 20_000 };
+const options = { timeout: 40_000 };
 const text = (result) => result.content[0].text;
 
 async function talk(url, mode) {

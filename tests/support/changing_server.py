@@ -12,11 +12,14 @@ import os
 import sys
 import threading
 import time
-from pathlib import Path
-from typing import Any
 
-FOLDER = Path(sys.argv[1])
-DEFINITIONS = FOLDER / "definitions.json"
+# Tests start it often, and `pathlib` and `typing` take a third of a start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FOLDER = sys.argv[1]
+DEFINITIONS = f"{FOLDER}/definitions.json"
 _writing = threading.Lock()
 
 
@@ -27,22 +30,34 @@ def send(message: dict[str, Any]) -> None:
 
 
 def note(name: str, line: str) -> None:
-    with (FOLDER / name).open("a") as file:
+    with open(f"{FOLDER}/{name}", "a") as file:  # noqa: PTH123 - see above
         file.write(line + "\n")
 
 
+def definitions() -> bytes:
+    with open(DEFINITIONS, "rb") as file:  # noqa: PTH123 - likewise
+        return file.read()
+
+
+def stamp() -> tuple[int, int, int]:
+    found = os.stat(DEFINITIONS)  # noqa: PTH116 - likewise
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 def watch() -> None:
-    before = DEFINITIONS.read_bytes()
+    stamped, before = stamp(), definitions()
     while True:
         time.sleep(0.02)
-        now = DEFINITIONS.read_bytes()
+        if (at := stamp()) == stamped:
+            continue
+        stamped, now = at, definitions()
         if now != before:
             before = now
             send({"method": "notifications/tools/list_changed"})
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-    offered: dict[str, Any] = json.loads(DEFINITIONS.read_bytes())
+    offered: dict[str, Any] = json.loads(definitions())
     if method == "initialize":
         capabilities = {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}
         about = {"name": "changing", "version": "1"}

@@ -48,7 +48,7 @@ COUNTS: Final = {
         "{count:,} times 64 redemptions at once over 3 nodes on PostgreSQL: one execution each",
     ),
     "node kills": Count(
-        20,
+        12,
         500,
         "{count:,} kills of nodes on PostgreSQL under load, with approvals and writes: none lost, none "
         "twice, doubts unknown",
@@ -108,12 +108,12 @@ COUNTS: Final = {
         "{count:,} silent and as many slow HTTP clients: the others are served, and all are closed in time",
     ),
     "http framings": Count(
-        500,
+        300,
         200_000,
         "{count:,} streams of bytes that are almost HTTP: what is accepted is framed as h11 frames it",
     ),
     "altered frames": Count(
-        300,
+        150,
         50_000,
         "{count:,} frames altered by chance, for each of {tests} checks: at most one answer and one record "
         "each, and the next one is served",
@@ -161,7 +161,7 @@ COUNTS: Final = {
         "{count:,} sequences of asking, deciding and running: no approval is good for two runs",
     ),
     "requests by the description": Count(
-        5,
+        3,
         200,
         "{count:,} requests made from each part of the OpenAPI document: every answer is as promised",
     ),
@@ -187,7 +187,7 @@ COUNTS: Final = {
         "{count:,} bytes in each of {tests} costly values: redaction takes a few calls for each",
     ),
     "large documents": Count(
-        100_000,
+        50_000,
         2_000_000,
         "{count:,} parts in each of {tests} large documents: checked with a verdict and a short report",
     ),

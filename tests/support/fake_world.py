@@ -176,16 +176,17 @@ class FakeSink:
 
 
 class FakeClock:
-    """Every look at it is a quarter of a second after the one before."""
+    """Every look at it is a quarter of a second after the one before, or as far as it is told."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: float = 0.25) -> None:
         self.ticks = 0.0
+        self.step = step
 
     def now(self) -> str:
         return "2026-01-02T03:04:05.678Z"
 
     def tick(self) -> float:
-        self.ticks += 0.25
+        self.ticks += self.step
         return self.ticks
 
 
@@ -215,6 +216,7 @@ class World:
         sink_failure: Exception | None = None,
         ids: Any = None,
         turn: Any = None,
+        step: float = 0.25,
         **given: Any,
     ) -> None:
         rules: dict[str, Any] = {"callers": CALLERS, **given}
@@ -229,7 +231,7 @@ class World:
             executor=self.executor,
             approvals=self.approvals,
             sink=self.sink,
-            clock=FakeClock(),
+            clock=FakeClock(step),
             ids=ids or CountingIds(),
             warn=self.warnings.append,
             turn=turn,

@@ -1,4 +1,7 @@
-"""Runs files of tests side by side: each process takes the next file of a queue, and collects only that one.
+"""Runs files of tests side by side: each process takes the next of a queue, and collects nothing else.
+
+One file is taken at a time; those of a package share what lasts for it, a browser for instance, and are
+taken together.
 
 With xdist, each process collects everything before it begins, and reports each test to a process that only
 counts. Of a whole run that was a tenth of the processor time, and it grew with the number of processes. Here
@@ -17,15 +20,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from support import processor_times
 from support.longest_first import place_of
 
-__all__ = ["files_of_tests"]
+__all__ = ["files_of_tests", "taken_together"]
 
 _PROGRESS_S: Final = 30.0
 _POLL_S: Final = 0.2
@@ -59,6 +63,15 @@ def files_of_tests(root: Path) -> list[Path]:
     return sorted(sorted(path for path in root.rglob("test_*.py") if path.is_file()), key=place_of)
 
 
+def taken_together(files: Iterable[Path]) -> list[list[Path]]:
+    """Bring the files of each package together, at the place of the first of them."""
+    found: dict[Path, list[Path]] = {}
+    for file in files:
+        is_of_package = (file.parent / "__init__.py").exists()
+        found.setdefault(file.parent if is_of_package else file, []).append(file)
+    return list(found.values())
+
+
 # In the processes that run tests.
 
 
@@ -77,16 +90,28 @@ class _QueuedFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._files = (folder / "files").read_text().splitlines()
+        self._taken_together = [line.split("\t") for line in (folder / "files").read_text().splitlines()]
         self._modules: dict[str, pytest.Item | pytest.Collector] = {}
+        self._folders: dict[pytest.Directory, pytest.CollectReport] = {}
         self._counted: Counter[str] = Counter()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool:
         """Find the files, and import none: each is collected when it is taken."""
-        found = session.perform_collect(self._files, genitems=False)
+        files = [file for together in self._taken_together for file in together]
+        found = session.perform_collect(files, genitems=False)
         self._modules = {str(node.path): node for node in found}
         return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
+        """Go through a folder once: for each file of it that is named, pytest would do so anew."""
+        if not isinstance(collector, pytest.Directory):
+            return None
+        if collector not in self._folders:
+            runner: Any = collector.config.pluginmanager.get_plugin("runner")
+            self._folders[collector] = runner.pytest_make_collect_report(collector)
+        return self._folders[collector]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -115,9 +140,9 @@ class _QueuedFiles:
         (self._folder / f"{os.getpid()}.counts").write_text(json.dumps(self._counted))
 
     def _collected(self, session: pytest.Session) -> list[pytest.Item]:
-        """Return the tests of the next file that has any; none where every file was taken."""
-        while (file := self._next()) is not None:
-            items = list(session.genitems(self._modules[file]))
+        """Return the tests of the next files that have any; none where every file was taken."""
+        while files := self._next():
+            items = [item for file in files for item in session.genitems(self._modules[file])]
             session.config.hook.pytest_collection_modifyitems(
                 session=session, config=session.config, items=items
             )
@@ -126,14 +151,14 @@ class _QueuedFiles:
                 return items
         return []
 
-    def _next(self) -> str | None:
+    def _next(self) -> list[str]:
         with (self._folder / "taken").open("a+b") as taken:
             fcntl.flock(taken, fcntl.LOCK_EX)
-            place = taken.seek(0, os.SEEK_END)  # a byte for each file that was taken
-            if place >= len(self._files):
-                return None
+            place = taken.seek(0, os.SEEK_END)  # a byte for each line that was taken
+            if place >= len(self._taken_together):
+                return []
             taken.write(b".")
-            return self._files[place]
+            return self._taken_together[place]
 
 
 # In the process that starts them.
@@ -143,8 +168,8 @@ def _run(config: pytest.Config, count: int) -> int:
     """Run all files in so many processes; return the exit code of the whole."""
     with tempfile.TemporaryDirectory(prefix="portbook-tests-") as name:
         folder = Path(name)
-        files = files_of_tests(config.rootpath / "tests")
-        (folder / "files").write_text("".join(f"{file}\n" for file in files))
+        pieces = taken_together(files_of_tests(config.rootpath / "tests"))
+        (folder / "files").write_text("".join("\t".join(map(str, files)) + "\n" for files in pieces))
         (folder / "taken").touch()
         options = list(_without(config.invocation_params.args, "--processes"))
         command = [sys.executable, "-m", "pytest", *options, f"--queue={name}"]
@@ -154,7 +179,7 @@ def _run(config: pytest.Config, count: int) -> int:
         signal.signal(signal.SIGTERM, _stop)
         is_interrupted = False
         try:
-            _wait(running, folder / "taken", len(files))
+            _wait(running, folder / "taken", len(pieces))
         except KeyboardInterrupt:
             is_interrupted = True
         finally:
@@ -171,6 +196,8 @@ def _run(config: pytest.Config, count: int) -> int:
                 how = "ended before its time" if is_good else f"ended with {each.returncode}"
                 print(log.read_text(errors="replace"), f"-- {how}", sep="\n", flush=True)
                 code = pytest.ExitCode.TESTS_FAILED
+        if times := processor_times.of_all(folder):
+            print("processor time", *processor_times.lines(times), sep="\n")
         said = ", ".join(f"{counted[outcome]} {outcome}" for outcome in _SHOWN if counted[outcome])
         print(f"{said or 'no tests'} in {time.monotonic() - began:.0f} s, {count} processes", flush=True)
         if is_interrupted:
@@ -211,10 +238,10 @@ def _end(running: Sequence[subprocess.Popen[bytes]]) -> None:
             each.wait()
 
 
-def _wait(running: Sequence[subprocess.Popen[bytes]], taken: Path, files: int) -> None:
+def _wait(running: Sequence[subprocess.Popen[bytes]], taken: Path, pieces: int) -> None:
     told = time.monotonic()
     while any(each.poll() is None for each in running):
         time.sleep(_POLL_S)
         if time.monotonic() - told >= _PROGRESS_S:
             told = time.monotonic()
-            print(f"{taken.stat().st_size} of {files} files begun", flush=True)
+            print(f"{taken.stat().st_size} of {pieces} pieces begun", flush=True)

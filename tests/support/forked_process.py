@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from support.fork_server import LENGTH, Start
 
-__all__ = ["REAL_STARTS", "ForkedProcess", "run", "server_number"]
+__all__ = ["REAL_STARTS", "ForkedProcess", "forked", "run", "server_number"]
 
 REAL_STARTS: Final = "PORTBOOK_TEST_REAL_STARTS"
 _MODULES: Final = frozenset({"portbook", "portbook.cli.adapter", "mcp"})
@@ -85,6 +85,12 @@ def _the_server() -> _Server:
 def server_number() -> int | None:
     """The number of the fork server's process, if there is one."""
     return _server().process.pid if _the_server.cache_info().currsize else None
+
+
+def forked(start: Start, streams: list[int]) -> int | None:
+    """Return the number of a new child of this process; nothing where only a start anew is the same."""
+    is_same = _read_at_start(start.environment) == _server().environment
+    return _server().start(start, streams) if is_same else None
 
 
 class ForkedProcess(subprocess.Popen[Any]):

@@ -8,8 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from portbook.testing import AsyncTestClient
-from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES
 from support.portbook_process import SAMPLE_TOOLS
 
 META = "io.modelcontextprotocol/"
@@ -22,11 +20,15 @@ class Connection:
     """Speaks to one connection, a message at a time."""
 
     def __init__(self, *, tools: Path = SAMPLE_TOOLS, **settings: Any) -> None:
+        # Not above: clients in processes of their own want only what is beside this class.
+        from portbook.testing import AsyncTestClient
+
         self.client = AsyncTestClient(tools, settings=settings)
         self.sink = self.client._world.log
 
     def send(self, *frames: bytes) -> list[Any]:
         """Send lines; return the answers, parsed, those of notifications left out."""
+        from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES
 
         async def exchange() -> list[Any]:
             lines = [line for frame in frames for line in frame.split(b"\n")]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -30,6 +31,13 @@ class Process:
     number: int
     parent: int
     command: str
+
+
+class _Stat(NamedTuple):
+    state: str
+    parent: int
+    began: int
+    """In ticks of the clock since the machine began."""
 
 
 def mark() -> None:
@@ -70,15 +78,29 @@ def _ours() -> list[Process]:
 
 
 def _processes() -> Iterator[Process]:
-    # macOS has no /proc; what Linux finds is enough, for the tests are the same.
-    for folder in PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended meanwhile, or is none of our business
-            stat = (folder / "stat").read_text(errors="replace")
-            state, parent, *_ = stat.rpartition(")")[2].split()
-            command = (folder / "cmdline").read_bytes()
-            if state not in "ZX" and _OF_PYTHON not in command:
+    """The processes that began no earlier than this one: none of the others can be of it."""
+    own = _stat(os.getpid())  # macOS has no /proc; what Linux finds is enough, for the tests are the same
+    if own is None:
+        return
+    for number in [int(name) for name in os.listdir(PROC) if name.isdigit()]:  # noqa: PTH208
+        stat = _stat(number)
+        if stat is None or stat.state in "ZX" or stat.began < own.began:
+            continue
+        with contextlib.suppress(OSError):
+            command = (PROC / str(number) / "cmdline").read_bytes()
+            if _OF_PYTHON not in command:
                 shown = command.replace(b"\0", b" ").decode(errors="replace").strip()
-                yield Process(int(folder.name), int(parent), shown)
+                yield Process(number, stat.parent, shown)
+
+
+def _stat(number: int) -> _Stat | None:
+    try:
+        # Not with pathlib: this is read for every process of the machine after every file of tests.
+        with open(f"{PROC}/{number}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:  # it ended meanwhile, or is none of our business
+        return None
+    return _Stat(fields[0].decode(), int(fields[1]), int(fields[19]))
 
 
 def _is_marked(number: int) -> bool:

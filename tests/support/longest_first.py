@@ -9,9 +9,10 @@ import pytest
 
 __all__ = ["LONGEST", "begin_with_longest", "place_of"]
 
-# What `scripts/test --processor-times` prints at the top, with ten seconds or more; and what waits for long.
+# What `pytest --processor-times` prints at the top, with ten seconds or more; and what waits for long.
 LONGEST: Final = (
     "conformance/test_suite.py",
+    "browser/test_tools.py",  # and all files of its package with it
     "bench/test_instructions.py",
     "system/test_readme.py",
     "interop/test_real_servers.py",
@@ -24,12 +25,6 @@ LONGEST: Final = (
     "system/test_changed_definitions.py",
     "system/test_postgres_nodes.py",
     "system/test_verdicts.py",
-    "browser/test_tools.py",
-    "browser/test_calls.py",
-    "browser/test_keys.py",
-    "browser/test_docs_page.py",
-    "browser/test_appearance.py",
-    "browser/test_waiting.py",
     "cli/test_serve_reload.py",
     "cli/test_worker_supervisor.py",
     "system/test_any_node.py",
@@ -38,6 +33,14 @@ LONGEST: Final = (
     "system/test_schemathesis.py",
     "schema/test_evaluation_cost.py",
     "system/test_counts.py",
+    "system/test_checkpoints.py",
+    "cli/test_adopt.py",
+    "system/test_mcp_server_settings.py",
+    "system/test_lying_servers.py",
+    "bench/test_nodes.py",
+    "system/test_file_queue.py",
+    "system/test_adopted_files.py",
+    "system/test_mcp_servers.py",
     "mcp/test_connection.py",
 )
 

@@ -9,12 +9,14 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from support.in_process_connection import HANDSHAKES, META, STATELESS_META
-from support.portbook_process import PORTBOOK, TESTS, child
+from support.portbook_process import PORTBOOK, TESTS, child, run
+from support.running_processes import PATIENCE_S
 
 SMALL_SERVER = TESTS / "fixtures" / "mcp_server.py"
 ANSWERS: dict[str, Any] = {
@@ -130,7 +132,11 @@ class Peer:
 
 @contextlib.contextmanager
 def peer_of(
-    folder: Path, settings: str, revision: str = "2025-11-25", env: dict[str, str] | None = None
+    folder: Path,
+    settings: str,
+    revision: str = "2025-11-25",
+    env: dict[str, str] | None = None,
+    portbook: Sequence[str] = PORTBOOK,
 ) -> Iterator[Peer]:
     """A client of a Portbook with these settings."""
     (folder / "portbook.toml").write_text(settings)
@@ -138,7 +144,7 @@ def peer_of(
     with (
         (folder / "stderr").open("wb") as errors,
         child(
-            [*PORTBOOK, "serve", "--stdio", "--log-dir", str(folder / "log")],
+            [*portbook, "serve", "--stdio", "--log-dir", str(folder / "log")],
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -153,3 +159,13 @@ def peer_of(
             process.stdin.close()
             process.wait(30)
         peer.reading.join(30)
+
+
+def ready_server(folder: Path) -> dict[str, Any]:
+    """What `portbook upstreams` tells of the one server of a Portbook, once it is ready."""
+    until = time.monotonic() + PATIENCE_S
+    status: dict[str, Any] = {}
+    while status.get("state") != "ready":
+        assert time.monotonic() < until, status
+        [status] = json.loads(run("upstreams", "--json", cwd=folder).out)["upstreams"]
+    return status

@@ -25,6 +25,8 @@ import pytest
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE_LINE = re.compile(r"# (\S+\.(?:py|toml))\n")
 _SHOWN_PORT = "8765"
+# Of this environment, not of the reader's; pytest would take two seconds to import them.
+_OTHER_PLUGINS = ("anyio", "hypothesispytest", "platformdirs", "schemathesis", "timeout", "xdist")
 
 
 @dataclass(frozen=True)
@@ -72,17 +74,18 @@ def matches(shown: str, actual: str) -> bool:
 
 
 class Terminal:
-    """Runs a page's commands in one folder."""
+    """Runs a page's commands in one folder, with a program `portbook`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, portbook: Path) -> None:
         self.folder = folder / "work"
         self.folder.mkdir()
         commands = folder / "bin"
         commands.mkdir()
-        _shim(commands / "portbook", f'exec "{sys.executable}" -m portbook "$@"')
+        (commands / "portbook").symlink_to(portbook)
         _shim(commands / "python", f'exec "{sys.executable}" "$@"')
         self._env = {name: value for name, value in os.environ.items() if not name.startswith("PORTBOOK_")}
         self._env["PATH"] = f"{commands}{os.pathsep}{self._env['PATH']}"
+        self._env["PYTEST_ADDOPTS"] = " ".join(f"-p no:{name}" for name in _OTHER_PLUGINS)
         self._port = _SHOWN_PORT
         self._server: subprocess.Popen[str] | None = None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import socket
 import subprocess
@@ -85,13 +84,13 @@ def _free_port() -> int:
 
 
 def _wait_for(port: int) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 100
     while True:
         try:
             socket.create_connection(("localhost", port), 1).close()
         except OSError:
             assert time.monotonic() < until, f"nothing listens at {port}"
-            os.sched_yield()
+            time.sleep(0.05)
         else:
             return
 

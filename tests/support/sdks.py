@@ -194,17 +194,22 @@ def chromium() -> Modules:
 
 
 def _python(tag: str, *packages: str) -> Path:
-    """Return the Python of an environment that holds `packages`, each with bytecode."""
+    """Return the Python of an environment that holds `packages`; its first import of a module compiles it."""
     folder = ROOT / ".venv" / "interop-python" / f"{tag}-py{sys.version_info[0]}.{sys.version_info[1]}"
     python = folder / "bin" / "python"
     with _made_once(folder) as make:
         if make and not _made_with_uv(folder, python, packages):
             # With the pip of this environment: one in each takes longer to install than most packages.
             _run([sys.executable, "-m", "venv", "--without-pip", "--clear", str(folder)])
-            quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--compile")
+            quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-compile")
             patience = ("--timeout", "15", "--retries", "1")
             pip = (sys.executable, "-m", "pip", "--python", str(python))
             _run([*pip, "install", *quiet, *patience, *packages])
+        if make:
+            # Also where PYTHONDONTWRITEBYTECODE is set. A whole environment can take ten seconds to compile,
+            # and most of it is never imported.
+            packages_of = next((folder / "lib").glob("python*/site-packages"))
+            (packages_of / "bytecode.pth").write_text("import sys; sys.dont_write_bytecode = False\n")
     return python
 
 
@@ -218,7 +223,7 @@ def _made_with_uv(folder: Path, python: Path, packages: Sequence[str]) -> bool:
     try:
         uv = shutil.which("uv") or str(uv_program())
         _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
-        quiet = ("--quiet", "--no-progress", "--compile-bytecode", "--python", str(python))
+        quiet = ("--quiet", "--no-progress", "--python", str(python))
         _run([uv, "pip", "install", *quiet, *packages])
     except Unavailable:
         return False
@@ -233,7 +238,9 @@ def _modules(tag: str, *packages: str) -> Modules:
             folder.mkdir(parents=True)
             # Without a package.json of its own, npm would install into the next folder above that has one.
             (folder / "package.json").write_text('{"private": true}\n')
+            # What is named has a version: whatever is in the cache of npm is not asked for again.
             quiet = ("--no-save", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund")
+            quiet += ("--prefer-offline",)
             patience = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=15000")
             _run([*node.npm, "install", *quiet, *patience, *packages], cwd=folder)
     return Modules(node, folder)

@@ -9,7 +9,7 @@ import pytest
 
 from portbook.upstreams import handshake
 from portbook.upstreams.handshake import Era, Unspeakable, shake_hands
-from portbook.upstreams.transport import SaysNothing
+from portbook.upstreams.transport import ConnectionLost, SaysNothing
 from support.fake_upstream import FakeLink, connected
 
 HELLO = {"capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
@@ -96,6 +96,46 @@ class SlowServer(Server):
             super().answer(message)
 
 
+class SlowModernServer(SlowServer):
+    """Refuses a handshake once it has answered `server/discover`, as the official SDK does."""
+
+    def answer(self, message: dict[str, Any]) -> None:
+        if message["method"] == "initialize":
+            Server.answer(self, self.sent[0])
+            self.say({"id": message["id"], "error": {"code": -32022, "message": "no handshake"}})
+
+
+class LaterServer(SlowModernServer):
+    """Answers `server/discover` after it has refused `initialize`, or never."""
+
+    def __init__(self, discovered: Any, seconds: float = 0.03) -> None:
+        super().__init__(discovered)
+        self._seconds = seconds
+
+    def answer(self, message: dict[str, Any]) -> None:
+        if message["method"] == "initialize":
+            self.say({"id": message["id"], "error": {"code": -32022, "message": "no handshake"}})
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._seconds, lambda: Server.answer(self, self.sent[0]))
+
+
+class EndingServer(SlowServer):
+    """Ends at a message that it does not know."""
+
+    def __init__(self, *known: str) -> None:
+        super().__init__({"result": FOUND})
+        self._known = known
+
+    def answer(self, message: dict[str, Any]) -> None:
+        if message["method"] == "initialize":
+            for each in self.sent:
+                if each["method"] not in self._known:
+                    assert self.receiver is not None
+                    self.receiver.lost("its process ended")
+                    return
+                Server.answer(self, each)
+
+
 class DeafServer(Server):
     """Ignores what it does not know."""
 
@@ -116,6 +156,63 @@ def test_a_server_that_starts_slowly_is_not_mistaken_for_one_of_the_handshake_er
         meet(SlowServer({"result": FOUND}), era)
     assert era.is_stateless is True
     assert meet(Server({"result": FOUND}), era)[0] == "2026-07-28"
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_slow_server_that_refuses_a_handshake_goes_on_without_one() -> None:
+    era = Era()
+    revision, sent = meet(SlowModernServer({"result": FOUND}), era)
+    assert (revision, sent) == ("2026-07-28", ["server/discover", "initialize"])
+    assert era.is_stateless is True
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("knows_requests", [False, True], ids=["stdio", "http"])
+def test_answers_of_a_slow_server_may_come_in_any_order(
+    monkeypatch: pytest.MonkeyPatch, knows_requests: bool
+) -> None:
+    server, era = LaterServer({"result": FOUND}), Era()
+    server.knows_requests = knows_requests
+    monkeypatch.setattr(handshake, "_DISCOVER_S", 0.2)
+    revision, sent = meet(server, era)
+    assert (revision, sent) == ("2026-07-28", ["server/discover", "initialize"])
+    assert era.is_stateless is True
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_refuses_a_handshake_as_modern_ones_do_is_asked_once_more() -> None:
+    era = Era()
+    with pytest.raises(Unspeakable, match="refused initialize with the error -32022"):
+        meet(LaterServer({"result": FOUND}, seconds=60), era)
+    assert era.is_stateless is True
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("revision", ["2026-07-28", "2040-01-01"])
+def test_a_slow_server_that_accepts_a_handshake_with_an_odd_revision_is_connected_to_again(
+    revision: str,
+) -> None:
+    era = Era()
+    with pytest.raises(Unspeakable, match="does not speak"):
+        meet(SlowServer({"result": FOUND}, revision), era)
+    assert era.is_stateless is True
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("known", "is_stateless"), [("server/discover", True), ("initialize", False)])
+def test_a_slow_server_that_ends_at_a_message_is_not_sent_it_again(known: str, is_stateless: bool) -> None:
+    era = Era()
+    with pytest.raises(ConnectionLost):
+        meet(EndingServer(known), era)
+    assert era.is_stateless is is_stateless
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_slow_server_that_refuses_both_questions_is_not_spoken_with() -> None:
+    era = Era()
+    with pytest.raises(Unspeakable, match="server/discover with the error -32022"):
+        meet(SlowModernServer({"error": {"code": -32022, "message": "no"}}), era)
+    assert era.is_stateless is True
 
 
 @pytest.mark.usefixtures("impatient")

@@ -7,7 +7,9 @@
 3. A refusal for other reasons (credentials, load) says nothing: this connection is made with a handshake, and
    the next one asks again.
 4. A server that does not answer for long is starting, or ignores what it does not know. It is asked to
-   `initialize`, too, and then its answers tell: those of one stream come in order.
+   `initialize`, too, and then its answers tell: those of one stream come in order. One that lists 2026-07-28
+   and refuses `initialize` has begun without a handshake, and goes on so. One that accepts both, or ends at
+   either, is connected to again.
 """
 
 from __future__ import annotations
@@ -57,6 +59,14 @@ class Unspeakable(Exception):
     """A server with which no revision could be agreed on; the message says why."""
 
 
+class RefusedHandshake(Unspeakable):
+    """A server that answered `initialize` with an error."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"it refused initialize with the error {code}")
+        self.is_modern = code in _MODERN_ERRORS
+
+
 @dataclass(slots=True)
 class Era:
     """What is known of a server's era; kept between its connections."""
@@ -76,11 +86,10 @@ async def shake_hands(
 
     Raises `Unspeakable` where the server's answer cannot be used, and as a request does.
     """
-    asked: RunningCall | None = None
+    asked, patience_s = None, min(timeout_s / 2, _DISCOVER_S)
     if era.is_stateless is not False:
         asked = _discover(connection)
-        patience_s = timeout_s if era.is_stateless else min(timeout_s / 2, _DISCOVER_S)
-        await asyncio.wait((asked.result,), timeout=patience_s)
+        await asyncio.wait((asked.result,), timeout=timeout_s if era.is_stateless else patience_s)
         if asked.result.done():
             if _learn(connection, era, asked):
                 return
@@ -89,7 +98,12 @@ async def shake_hands(
             raise TimeoutError
     try:
         await _initialize(connection, may_ask, timeout_s, wanted)
-    except Unspeakable:
+    except RefusedHandshake as refused:
+        if asked is None or not await _goes_on_without(connection, era, asked, refused, patience_s):
+            raise
+        connection.agree(_STATELESS)
+        return
+    except (Unspeakable, ConnectionLost, NotSent):
         if asked is not None:
             _learn_late(connection, era, asked)
         raise
@@ -117,7 +131,7 @@ async def _initialize(
     try:
         result = await connection.request("initialize", asked, timeout_s)
     except RpcError as error:
-        raise Unspeakable(f"it refused initialize with the error {error.code}") from None
+        raise RefusedHandshake(error.code) from None
     except BadAnswer as error:
         first = error.findings[0]
         place = first.pointer or "(root)"
@@ -156,12 +170,31 @@ def _learn(connection: UpstreamConnection, era: Era, asked: RunningCall) -> bool
     return era.is_stateless
 
 
+async def _goes_on_without(
+    connection: UpstreamConnection, era: Era, asked: RunningCall, refused: RefusedHandshake, patience_s: float
+) -> bool:
+    """Return whether a server that refused a handshake has said, or says now, that it needs none.
+
+    One that refuses as only such a server does, and says nothing, is asked once more by the next connection.
+    """
+    if refused.is_modern:
+        await asyncio.wait((asked.result,), timeout=patience_s)
+        if not asked.result.done():
+            connection.forget(asked)
+            era.is_stateless = True
+            return False
+    return _learn_late(connection, era, asked)
+
+
 def _learn_late(connection: UpstreamConnection, era: Era, asked: RunningCall) -> bool:
-    """Return whether the server is of the era without a handshake, now that it has answered `initialize`."""
+    """Return whether the server has said that it needs no handshake, now that it has answered `initialize`.
+
+    Raises `Unspeakable` where it has refused the question as only such a server does.
+    """
     if asked.result.done():
-        with contextlib.suppress(ConnectionLost, NotSent, Unspeakable):
+        with contextlib.suppress(ConnectionLost, NotSent):
             return _learn(connection, era, asked)
-        return bool(era.is_stateless)
+        return False
     connection.forget(asked)
     if not connection.link.knows_requests:
         era.is_stateless = False  # in one stream, an answer to what came first would be there by now
