@@ -123,8 +123,8 @@ def test_two_runs_at_once_both_hold(log: Log) -> None:
     first, second = log.open(1), log.open(2)
     first.write(json_bytes(RECORD))
     third = log.open(3)  # follows what the first has written so far
-    for sink in (first, second, third, first):
-        sink.write(json_bytes(RECORD))
+    for number, sink in enumerate((first, second, third, first)):
+        sink.write(json_bytes({**RECORD, "number": number}))
     verdict = log.verify()
     assert (verdict.broken, verdict.files, verdict.records) == (None, 3, 5)
     assert parsed(second.path)[0]["prev"] == GENESIS

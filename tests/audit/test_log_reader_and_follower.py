@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -11,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.audit import log_reader_and_follower as records
-from portbook.audit.journal import JsonlSink
+from portbook.audit.journal import ChainedSink, JsonlSink
 from portbook.audit.log_reader_and_follower import (
     Follower,
     Located,
     files_in,
+    first_and_last_line,
     is_written_to,
     lines_from_end,
     lines_of,
@@ -72,6 +76,30 @@ def test_backwards_is_forwards_reversed_whatever_the_blocks(
         found = list(lines_from_end(path))
     assert found[::-1] == text.splitlines(keepends=True)[: len(found)] or b"\r" in text
     assert b"".join(found[::-1]) == text[: text.rfind(b"\n") + 1]
+
+
+def test_files_that_cannot_be_listed_are_not_taken_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    assert files_in(tmp_path / "missing") == []
+    monkeypatch.setattr(os, "scandir", fail)
+    with pytest.raises(OSError, match="too many open files"):
+        files_in(tmp_path)
+    with pytest.raises(OSError, match="too many open files"):
+        ChainedSink(tmp_path, "execution", started="2026-01-01T00:00:00.000Z", run="a", keep=9)
+
+
+@given(st.lists(st.sampled_from([b"", b"a", b"bcd", b"long" * 5, b" "]), max_size=6), st.integers(1, 9))
+def test_the_first_and_the_last_line_are_those_that_reading_finds(lines: list[bytes], block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(records, "_BLOCK", block)
+        path = Path(folder) / "x.jsonl"
+        path.write_bytes(b"\n".join(lines))
+        expected = next(lines_of(path), b""), next(lines_from_end(path), b"")
+        assert first_and_last_line(path) == expected
 
 
 def test_lines_that_are_no_records_are_told_of(tmp_path: Path) -> None:

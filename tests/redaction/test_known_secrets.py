@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import html
 import json
+from collections.abc import Callable
 from urllib.parse import quote, quote_plus, unquote
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from portbook.redaction import Redactor
-from portbook.redaction.known_secrets import has_views, views
+from portbook.redaction.known_secrets import LEAST_LENGTH, has_views, views
 
 SECRET = "p@ss w<ü>rd/+"
 
@@ -104,6 +105,29 @@ def test_a_mark_and_what_follows_it_do_not_make_a_secret() -> None:
 
 def test_a_secret_that_json_cannot_hold_is_not_looked_for() -> None:
     assert redacted("a plain text", "\ud800secret") == "a plain text"
+
+
+def json_twice(text: str) -> str:
+    return json.dumps(json.dumps(text))
+
+
+@pytest.mark.parametrize(
+    "secret", [r"C:\new\table", r"abc\backgh", r"a\u0041bcdef", r"abc\defgh", "quo\"te\\back\\\\slash'x"]
+)
+@pytest.mark.parametrize("spell", [repr, json.dumps, json_twice, lambda text: json.dumps(json_twice(text))])
+def test_a_backslash_of_a_secret_is_no_escape(secret: str, spell: Callable[[str], str]) -> None:
+    found, is_changed = Redactor(secrets=[secret]).redact([f"x {spell(secret)}"])
+    assert is_changed
+    assert found in (["[redacted]"], ["x [redacted]"], ['x "[redacted]"'], ["x '[redacted]'"])
+
+
+@given(st.text(alphabet="abnrtfxu014\\\"' ", min_size=8, max_size=30), st.integers(1, 3), st.booleans())
+def test_no_depth_of_escapes_hides_a_secret_that_has_some(secret: str, depth: int, by_repr: bool) -> None:
+    assume(len(next(views(secret), secret)) >= LEAST_LENGTH)  # shorter texts are in too many others
+    text = secret
+    for _ in range(depth):
+        text = repr(text) if by_repr else json.dumps(text)
+    assert Redactor(secrets=[secret]).redact([f"x {text} y"])[1]
 
 
 def test_views_undo_one_layer_after_another() -> None:

@@ -8,13 +8,13 @@ zeros where there was none. A final ` from <file>` says that files older than th
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Final
 
 import orjson
 
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.sha256 import sha256
 
 __all__ = [
     "GENESIS",

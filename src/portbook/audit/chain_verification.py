@@ -7,7 +7,7 @@ end. Checkpoints show both; so does the last hash of a file that was kept in a d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from portbook.audit.chain import Head, Links, digest_of, links_of, read_line
@@ -16,7 +16,7 @@ from portbook.text.named_tuple import NamedTuple
 __all__ = ["Break", "ChainVerdict", "CoveredHead", "Problem", "verify"]
 
 Problem: TypeAlias = Literal[
-    "not_json", "altered", "missing", "out_of_order", "predecessor_lost", "file_lost"
+    "not_json", "altered", "missing", "out_of_order", "predecessor_lost", "file_lost", "copied"
 ]
 
 
@@ -62,7 +62,7 @@ def verify(
     files: Mapping[str, Callable[[], Iterable[bytes]]],
     keep: int,
     noted: Iterable[Head] = (),
-    covered: Iterable[CoveredHead] = (),
+    covered: Sequence[CoveredHead] = (),
     removed: Collection[str] = (),
 ) -> ChainVerdict:
     """Verify the chain through `files`; each value returns the lines of its file on every call.
@@ -72,27 +72,30 @@ def verify(
 
     A missing file that further files follow counts as pruned if at least `keep` newer ones exist, or if one
     of them says so, because `keep` may have been smaller at that time. So does a file among the `removed`,
-    which a checkpoint states.
+    which a checkpoint states. The number of newer files excuses none that a checkpoint covers: copies of any
+    file would do.
     """
     names = sorted(files)
-    links = {name: links_of(next(iter(files[name]()), b"")) for name in names}
+    firsts = {name: next(iter(files[name]()), b"") for name in names}
+    links = {name: links_of(line) for name, line in firsts.items()}
+    original = {line: name for name, line in reversed(firsts.items()) if line}
     wanted: dict[str, list[_Wanted]] = {}
     for each in _wanted(links, noted, covered):
         wanted.setdefault(each.link.file, []).append(each)
     gone = {name for name in wanted if name not in files}
     oldest = max((each.oldest or "" for each in links.values()), default="")
-    pruned = {
-        name
-        for name in gone
-        if name in removed or name < oldest or sum(other > name for other in names) >= keep
-    }
+    pruned = {name for name in gone if name in removed or name < oldest}
+    unsaid = gone - pruned - {head.file for head, _ in covered}
+    pruned |= {name for name in unsaid if sum(other > name for other in names) >= keep}
     # The oldest file last, and of each file the last record: these are the ones that are named.
     lost = {each.place: _lost(each) for name in sorted(gone - pruned, reverse=True) for each in wanted[name]}
     walks: list[_Walk] = []
     broken: Break | None = None
     for name in names:
         walks.append(walk := _Walk(name, wanted.get(name, [])))
-        if broken := lost.get(name) or walk.through(files[name]()):
+        is_copy = original.get(firsts[name], name) != name
+        found = _copied(name, original[firsts[name]]) if is_copy else walk.through(files[name]())
+        if broken := lost.get(name) or found:
             break
     return ChainVerdict(
         files=len(names),
@@ -128,6 +131,11 @@ def _wanted(
         yield _Wanted(head, "it was noted", _NOTED)
     for head, checkpoint in covered:
         yield _Wanted(head, f"checkpoint {checkpoint} covers it", _COVERED)
+
+
+def _copied(name: str, original: str) -> Break:
+    """Return the break of a file that was added: every record of a run is in one file, and in none twice."""
+    return Break(name, 1, 1, "copied", f"{name} begins as {original} does; one of them is a copy")
 
 
 def _lost(wanted: _Wanted) -> Break:

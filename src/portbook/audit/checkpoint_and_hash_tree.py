@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.audit.chain import GENESIS
@@ -26,6 +25,7 @@ from portbook.canonical import canonical_bytes
 from portbook.model import JSONObject
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.sha256 import sha256
 
 if TYPE_CHECKING:
     from portbook.provenance.signing import PublicKey, Signer

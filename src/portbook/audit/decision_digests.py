@@ -7,12 +7,11 @@ anyone who has the same can compute them again.
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 from portbook.audit.record_views_and_fields import shown_json
 from portbook.canonical import canonical_bytes
 from portbook.policy import Decision, Policy
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.sha256 import sha256
 from portbook.tools.catalog import Tool
 
 __all__ = ["Bases", "Basis"]

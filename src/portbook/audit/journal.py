@@ -21,23 +21,25 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
 from portbook.audit.chain import HASH_DIGITS, Head, Links, head_of, links_of
 from portbook.audit.log_reader_and_follower import (
     files_in,
+    first_and_last_line,
     is_served_to,
     lines_from_end,
-    lines_of,
+    names_in,
     stream_folder,
 )
 from portbook.audit.record_views_and_fields import Pieces, RecordLines, as_pieces, whole_views
 from portbook.canonical import json_bytes
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.sha256 import openssl_sha256, own_sha256
 
 __all__ = [
     "BASIS_STREAM",
@@ -59,6 +61,9 @@ BASIS_STREAM: Final = "basis"
 
 # The longest time until a full disk, removed files or the link of a killed server are noticed.
 _LOOK_S: Final = 1.0
+
+# The records of a file that are hashed without OpenSSL: a server that is called seldom does not load it.
+_FEW: Final = 64
 
 # Free space that a record needs after a failure: more than a record with its violations usually takes.
 _ROOM: Final = 16_384
@@ -260,9 +265,10 @@ class JsonlSink:
 
     def _newest_served(self) -> Path | None:
         """Return the newest file of a server that runs, except this one."""
-        for path in reversed(files_in(self.path.parent)):
-            if path != self.path and self._is_served(path):
-                return path
+        folder = self.path.parent
+        for name in reversed(names_in(folder)):
+            if name != self.path.name and self._is_served(folder / name):
+                return folder / name
         return None
 
     def _is_served(self, path: Path) -> bool:
@@ -327,7 +333,7 @@ class JsonlSink:
         lost.
         """
         if self._is_removed():
-            raise FileNotFoundError(errno.ENOENT, "the file of records was removed", str(self.path))
+            raise FileNotFoundError(errno.ENOENT, "the file was removed with its records", str(self.path))
         disk = os.fstatvfs(self._file)
         if disk.f_bavail * disk.f_frsize < _ROOM:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
@@ -442,11 +448,12 @@ def chained_lines(
     before = prev.encode()
     if len(prev) != HASH_DIGITS or b"#" in before:  # the links of a file's first record may need escapes
         before = json_bytes(prev)[1:-1]
+    hashed = own_sha256 if seq < _FEW else openssl_sha256()
     for pieces in records:
         seq += 1
         pieces[0], pieces[1] = b'{"seq":%d,"prev":"' % seq, before
         line = b"".join(pieces)
-        digest = sha256(line)
+        digest = hashed(line)
         digest.update(b"}")  # the line without its hash is a JSON object, too
         before = digest.hexdigest().encode()
         lines += (line, b',"hash":"', before, b'"}\n')
@@ -460,14 +467,15 @@ def _prune(folder: Path, keep: int) -> tuple[str | None, list[str]]:
 
     Return the oldest of those kept, if there were more, and the names of those that were removed.
     """
-    files, removed = files_in(folder), list[str]()
-    for path in files[:-keep]:
+    names, removed = names_in(folder), list[str]()
+    for name in names[:-keep]:
+        path = folder / name
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a running process writes to it
             if os.fstat(file.fileno()).st_nlink:  # else it is pruned, and the name may be a new file's
                 path.unlink()
-                removed.append(path.name)
-    return files[-keep].name if len(files) > keep else None, removed
+                removed.append(name)
+    return names[-keep] if len(names) > keep else None, removed
 
 
 def _loose_heads(folder: Path, keep: int) -> tuple[Head, ...]:
@@ -477,15 +485,16 @@ def _loose_heads(folder: Path, keep: int) -> tuple[Head, ...]:
     files = files_in(folder)
     for number, path in enumerate(files):
         with contextlib.suppress(OSError):  # a different process prunes at the same time
-            heads += _last(path)
+            first, last = first_and_last_line(path)
+            # The last one that was not altered: nearly always the last.
+            lines = chain((last,), lines_from_end(path)) if last else ()
+            heads += islice(filter(None, (_valid_head(path, line) for line in lines)), 1)
             if len(files) - number < keep:  # it will not be pruned when the new file exists
-                followed.update(links_of(next(lines_of(path), b"")).heads)
+                followed.update(links_of(first).heads)
     return tuple(head for head in heads if head not in followed)
 
 
-def _last(path: Path) -> Iterator[Head]:
-    for line in lines_from_end(path):
-        head = head_of(path.name, line)
-        if head and Head.read(str(head)):  # a foreign file name may not be a valid link
-            yield head
-            return
+def _valid_head(path: Path, line: bytes) -> Head | None:
+    """Return the head in a line, if a record can name it: a foreign name of a file may be no valid link."""
+    head = head_of(path.name, line)
+    return None if head is None else Head.read(str(head))

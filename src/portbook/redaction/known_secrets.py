@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -19,10 +20,10 @@ from portbook.redaction.prefilter import Prefilter
 from portbook.redaction.replacements_and_pointers import MARK
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["ESCAPE_PATTERNS", "ESCAPE_TRIGGERS", "KnownValues", "has_views", "views"]
+__all__ = ["ESCAPE_PATTERNS", "ESCAPE_TRIGGERS", "LEAST_LENGTH", "KnownValues", "has_views", "views"]
 
 # Shorter secrets occur in too many texts by chance.
-_LEAST_LENGTH: Final = 6
+LEAST_LENGTH: Final = 6
 
 # The start of a long secret counts as the secret, because messages truncate long values.
 _ENOUGH: Final = 40
@@ -34,17 +35,17 @@ _NUMBER: Final = late_pattern(r"[-+.eE0-9]+")
 class KnownValues:
     """A set of secrets to find in text."""
 
-    __slots__ = ("_encoded", "_forms", "_numbers", "_prefilter", "triggers")
+    __slots__ = ("_encoded", "_forms", "_numbers", "_prefilter", "starts")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         kept = {secret for secret in secrets if _can_be_hidden(secret)}
         forms = {form for secret in kept for form in _spellings(secret)}
-        self._forms = tuple(sorted(form for form in forms if len(form) >= _LEAST_LENGTH))
+        self._forms = tuple(sorted(form for form in forms if len(form) >= LEAST_LENGTH))
         self._encoded = tuple(sorted({form for secret in kept for form in _cores(secret.encode())}))
         self._numbers = tuple(sorted(secret for secret in kept if _NUMBER.fullmatch(secret)))
-        self.triggers = (*self._forms, *self._encoded)
-        """The triggers for the prefilter."""
-        self._prefilter = Prefilter.of(self.triggers)
+        self.starts = sorted({form[:_ENOUGH] for form in (*self._forms, *self._encoded)})
+        """What is in every text that has a secret, also where its end is cut off: triggers for prefilters."""
+        self._prefilter = Prefilter.of(self.starts)
 
     def spans(self, text: str) -> Iterator[Span]:
         """Yield the spans of secrets in `text`."""
@@ -72,7 +73,7 @@ class KnownValues:
 def _can_be_hidden(secret: str) -> bool:
     """Return whether to search for `secret`: not if JSON cannot hold it, nor if the mark contains it."""
     is_text = not any("\ud800" <= character <= "\udfff" for character in secret)
-    return len(secret) >= _LEAST_LENGTH and secret not in MARK and is_text
+    return len(secret) >= LEAST_LENGTH and secret not in MARK and is_text
 
 
 def _places(text: str, form: str) -> Iterator[Span]:
@@ -92,8 +93,10 @@ def _spellings(secret: str) -> Iterator[str]:
     import html  # late: it takes 1 ms, and is needed only where there are secrets
 
     yield secret
-    yield secret.replace("\\", "")  # its form in a view, which has no backslashes
+    yield secret.replace("\\", "")  # its form where all backslashes are gone
+    yield _without_backslashes(secret)  # in a view, a backslash and an n of its own are read as one, too
     yield html.escape(secret)
+    yield html.escape(secret).encode("ascii", "xmlcharrefreplace").decode()
     for escaped in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield escaped
         yield re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), escaped)
@@ -119,18 +122,21 @@ _ESCAPE: Final = late_pattern(
     r"(?<!\\)\\++(?:u(?P<u>[0-9a-fA-F]{4})|x(?P<x>[0-9a-fA-F]{2})|(?P<short>[nrtbf]))?"
 )
 _PERCENT: Final = late_pattern(r"(?:%[0-9a-fA-F]{2})++")
+_REFERENCE: Final = late_pattern(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _JOIN: Final = late_pattern(r"([\"']) *+\+ *+\1")
 _ROUNDS: Final = 4
 
 # In JSON bytes, a backslash in a string is doubled. Quotes may be escaped, and folding drops spaces.
 ESCAPE_TRIGGERS: Final = ("\\\\", '"+"', '"+\\"', "'+'")
 # Folding turns digits into zeros.
-ESCAPE_PATTERNS: Final = ("%[0a-f]{2}",)
+ESCAPE_PATTERNS: Final = ("%[0a-f]{2}", "&#?[0a-z]{1,32};")
 
 
 def has_views(text: str) -> bool:
     """Return whether `text` has escapes to undo; a percent sign or a plus alone is none."""
     if "\\" in text or ("%" in text and _PERCENT.search(text)):
+        return True
+    if "&" in text and _REFERENCE.search(text):
         return True
     return "+" in text and _JOIN.search(text) is not None
 
@@ -142,7 +148,7 @@ def views(text: str) -> Iterator[str]:
     """
     for _ in range(_ROUNDS):
         before = text
-        for undo in (_without_backslashes, _without_percents, _joined):
+        for undo in (_without_backslashes, _without_percents, _without_references, _joined):
             plain = undo(text)
             if plain != text:
                 text = plain
@@ -161,6 +167,17 @@ def _without_backslashes(text: str) -> str:
 
 def _without_percents(text: str) -> str:
     return _PERCENT.sub(_characters, text) if "%" in text else text
+
+
+def _without_references(text: str) -> str:
+    return _REFERENCE.sub(lambda match: _character_of(match[0]), text) if "&" in text else text
+
+
+@lru_cache
+def _character_of(reference: str) -> str:
+    import html  # late, as above
+
+    return html.unescape(reference)
 
 
 def _joined(text: str) -> str:

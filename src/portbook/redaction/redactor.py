@@ -347,9 +347,10 @@ class Redactor:
     def _make_prefilter(self) -> Prefilter:
         names = self._key_values.names_in_json()
         places = [json_bytes(trigger_of(pointer))[1:-1].decode() for pointer in self._pointers]
-        triggers = [*places, *self._known.triggers, *ESCAPE_TRIGGERS]
+        known = [json_bytes(start)[1:-1].decode() for start in self._known.starts]
+        triggers = [*places, *known, *ESCAPE_TRIGGERS]
         marks = detectors.MARKS if self._detects else ()
-        large = UnfoldedPrefilter(names, (*places, *self._known.triggers), marks, detects=self._detects)
+        large = UnfoldedPrefilter(names, (*places, *known), marks, detects=self._detects)
         return Prefilter.of(
             [*triggers, *(detectors.TRIGGERS if self._detects else ())],
             patterns=(*names, *ESCAPE_PATTERNS, *(detectors.PATTERNS if self._detects else ())),
@@ -363,9 +364,9 @@ class Redactor:
     def _make_text_prefilter(self) -> Prefilter:
         """Return the prefilter for text that has no escapes and no members."""
         if not self._detects:
-            return Prefilter.of(self._known.triggers)
+            return Prefilter.of(self._known.starts)
         return Prefilter.of(
-            (*self._known.triggers, *detectors.TRIGGERS),
+            (*self._known.starts, *detectors.TRIGGERS),
             patterns=(*detectors.PATTERNS, *self._key_values.patterns),
             marks=detectors.MARKS,
             passes_runs=True,

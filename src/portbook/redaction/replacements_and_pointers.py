@@ -8,13 +8,12 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import hmac
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from portbook.model import JSON
 from portbook.text.late_pattern import late_pattern
+from portbook.text.sha256 import hmac_sha256
 
 __all__ = [
     "MARK",
@@ -53,7 +52,7 @@ def is_mark(text: str) -> bool:
 
 def hash_mark(text: str, key: bytes) -> str:
     """Return a mark that is the same for the same secret, and reveals nothing without the key."""
-    digest = hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256)
+    digest = hmac_sha256(key, text.encode("utf-8", "surrogatepass"))
     return f"[sha256:{digest.hexdigest()[:16]}]"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterable
 from typing import Final
 
@@ -43,7 +42,8 @@ NAMES: Final = (
     "credentials",
 )
 
-_FOLD: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, "-_ ")
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_FOLD: Final = str.maketrans(_LETTERS.upper(), _LETTERS, "-_ ")
 
 
 def folded(name: str) -> str:
