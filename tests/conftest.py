@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if seed is not None:
         config.pluginmanager.register(Soak(config.getoption("--soak-report")))
     if config.getoption("--processor-times"):
-        config.pluginmanager.register(ProcessorTimes())
+        config.pluginmanager.register(ProcessorTimes(config.getoption("--queue")))
     if config.getoption("--tables-as-one"):
         config.pluginmanager.register(TablesAsOne())
 

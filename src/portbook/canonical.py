@@ -14,7 +14,6 @@ raises `NotJSON`: two different values must not have the same digest. Pure: no I
 
 from __future__ import annotations
 
-import hashlib
 import json
 import marshal
 import math
@@ -25,6 +24,7 @@ from typing import Any, Final, cast
 import orjson
 
 from portbook.text.late_pattern import late_pattern
+from portbook.text.sha256 import sha256
 
 __all__ = [
     "STRICT",
@@ -153,7 +153,7 @@ def is_same_json(one: Any, other: Any) -> bool:
 
 def fingerprint(value: Any) -> str:
     """Return the sha256 of the canonical form, in hexadecimal."""
-    return hashlib.sha256(canonical_bytes(value)).hexdigest()
+    return sha256(canonical_bytes(value)).hexdigest()
 
 
 def jcs_bytes(value: Any) -> bytes:
@@ -174,7 +174,7 @@ def digest(value: Any) -> str:
 
     Raises `NotJSON` where that form has no such value.
     """
-    return hashlib.sha256(jcs_bytes(value)).hexdigest()
+    return sha256(jcs_bytes(value)).hexdigest()
 
 
 def _may_be_infinite(written: bytes) -> bool:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
 import uuid
@@ -15,6 +14,7 @@ from itertools import chain, repeat
 from typing import Any, Protocol
 
 from portbook.model import IdBytes
+from portbook.text.sha256 import sha256
 
 __all__ = ["ContentIds", "Ids", "RandomIds", "run_id"]
 
@@ -99,7 +99,7 @@ class ContentIds:
 
     def name(self, content: bytes) -> IdBytes:
         """Return the ids derived from this content."""
-        digest = hashlib.sha256(content).hexdigest()
+        digest = sha256(content).hexdigest()
         request, trace, span = (uuid.uuid5(_NAMESPACE, f"{name}:{digest}") for name in _NAMES)
         return str(request).encode(), trace.hex.encode(), span.hex.encode()
 
@@ -117,6 +117,8 @@ _VARIANT_DIGITS = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 def run_id(content_digest: str) -> str:
     """Return the id of a run in provenance (UUID version 5), derived from the SHA-256 of its content."""
+    import hashlib  # late: it loads OpenSSL, and few servers have provenance
+
     hashed = hashlib.sha1(_RUN + content_digest.encode(), usedforsecurity=False).hexdigest()
     variant = _VARIANT_DIGITS[hashed[16]]
     # As `uuid.uuid5` has it, in a third of the time.

@@ -11,6 +11,7 @@ from portbook.text.named_tuple import NamedTuple, new_tuple
 from portbook.text.slotted import slotted
 
 __all__ = [
+    "ENVELOPE_CONTROLS",
     "JSON",
     "NOBODY",
     "NO_CONTEXT",
@@ -234,6 +235,11 @@ class EnvelopeRequest(NamedTuple):
     is_required: bool = False
     """Whether the wire contract always answers with an envelope."""
 
+
+# The members of `_meta` that ask for an envelope; `envelope/request_for_envelope.py` reads them.
+ENVELOPE_CONTROLS: Final = frozenset(
+    {"capture_provenance", "capture_artifacts", "provenance_mode", "parents"}
+)
 
 # Of a caller that asks for no envelope: nearly every one.
 NO_WISH: Final = EnvelopeRequest({})

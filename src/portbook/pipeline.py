@@ -55,6 +55,7 @@ from portbook.stages.checked_and_redacted_results import (
     bytes_of,
     checked_relay,
     enclosed,
+    has_null,
     is_suspect,
     may_be_enclosed,
     redacted,
@@ -169,7 +170,8 @@ class Pipeline:
         Where it has to wait, return a coroutine that runs the rest. It has to be stepped at once, so that it
         also ends, and is recorded, where it is closed before its task runs.
         """
-        started = self._tick()
+        tick = self._tick  # taken, then called: else Python looks for a method of that name first, each time
+        started = tick()
         is_named = self._is_deterministic or exchange.call.trace is not None
         state = CallState()
         state.exchange, state.call, state.started = exchange, exchange.call, started
@@ -250,7 +252,8 @@ class Pipeline:
         if not row.is_settled:
             return self._admit(state, row, caller)
         state.decision, state.forms = row.decision, row.forms
-        if not row.accepts(call.arguments):
+        accepts = row.accepts
+        if not accepts(call.arguments):
             raise _bad_arguments(row.tool, call)
         return self._perform(state, row)
 
@@ -364,8 +367,9 @@ class Pipeline:
             if state.approval is not None:  # again: a disk may have taken its time
                 self._require_owned(state.approval)
         state.has_begun = True
+        start = row.start
         try:
-            result = row.start(state.call.arguments, row.run or self._run_of(state, row))
+            result = start(state.call.arguments, row.run or self._run_of(state, row))
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
             return fail(error, state, row.tool, self._on_fault, self._off_loop)
         if type(result) is CoroutineType:
@@ -424,8 +428,9 @@ class Pipeline:
             return _sealed(state, whole, body, enclosed(state, result, self._clock))
         redactor = state.in_force.rules.redactor
         output = tool.output if state.answer is None else tool.output_of(state.answer.status)
+        accepts = output.accepts
         try:
-            is_allowed = output.accepts(result)
+            is_allowed = accepts(result)
         except ValueError:  # the library accepts fewer types than our writer
             is_allowed = False
         if not is_allowed:
@@ -449,8 +454,11 @@ class Pipeline:
         What an API or a server answered waits for its turn as bytes: as a value it takes up to thirty times
         as much memory, and how many answer at once is not ours to say.
         """
-        require_finite(body, result)
-        if len(body) <= _AT_ONCE_BYTES and not may_be_enclosed(state) and not is_suspect(body, tool, state):
+        text = body.decode()  # once, for all that is searched for
+        if has_null(text):
+            require_finite(body, result)
+        is_quick = len(body) <= _AT_ONCE_BYTES and not may_be_enclosed(state)
+        if is_quick and not is_suspect(body, text, tool, state):
             return self._finish(state, tool, result, body, is_clean=True)
         is_foreign = tool.spec.operation is not None or tool.spec.upstream is not None
         given = None if is_foreign else (result,)

@@ -506,7 +506,7 @@ def test_a_second_signal_ends_it_at_once_and_removes_the_ready_file_too(folder: 
         process.terminate()
         process.stderr.readline()
         process.terminate()
-        assert process.wait(PATIENCE) == 130
+        assert process.wait(PATIENCE) == 143
         assert not (folder / "ready").exists()
 
 

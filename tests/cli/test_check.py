@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.portbook_process import run
+from support.portbook_process import environment, run
 
 BROKEN = """\
 [server]
@@ -68,12 +68,17 @@ def test_json_has_file_line_and_column(broken: Path) -> None:
     }
 
 
-def test_warnings_alone_exit_with_one(tmp_path: Path) -> None:
-    (tmp_path / "portbook.toml").write_text('[redaction]\nsecrets = ["NOT_SET"]\n')
-    finished = run("check", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [(None, "is not set"), ("", "is empty"), ("abc12", "has fewer than 6 characters")],
+)
+def test_warnings_alone_exit_with_one(value: str | None, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text('[redaction]\nsecrets = ["A_KEY"]\n')
+    given = {} if value is None else {"A_KEY": value}
+    finished = run("check", cwd=tmp_path, env=environment(**given))
     assert finished.code == 1
     assert finished.out.decode() == (
-        "portbook.toml:2:1: warning: the environment variable NOT_SET is not set; its value is not redacted\n"
+        f"portbook.toml:2:1: warning: the environment variable A_KEY {problem}; its value is not redacted\n"
     )
     assert json.loads(run("check", "--json", cwd=tmp_path).out)["ok"] is True
 
@@ -205,3 +210,30 @@ def test_a_toolset_with_nothing_in_it_is_warned_of(tmp_path: Path) -> None:
     finished = run("check", "mine.py", cwd=tmp_path)
     said = "mine.py:1:1: warning: its toolset has nothing in it; declare a tool with @toolset.tool\n"
     assert (finished.code, finished.out.decode()) == (1, said)
+
+
+@pytest.mark.parametrize("patterns", [[], ["("]], ids=["usable", "unusable"])
+@pytest.mark.parametrize("verb", [["check"], ["serve", "--stdio"], ["tools"]], ids=lambda verb: verb[0])
+def test_secrets_in_what_a_toolset_raises_are_not_told(
+    tmp_path: Path, verb: list[str], patterns: list[str]
+) -> None:
+    (tmp_path / "portbook.toml").write_text(
+        f'[redaction]\nsecrets = ["LOGIN"]\npatterns = {json.dumps(patterns)}\n'
+    )
+    raising = (
+        "import os\nraise RuntimeError('no ' + os.environ['LOGIN'] + ' and password=hunter2hunter2 here')\n"
+    )
+    (tmp_path / "tools.py").write_text(raising)
+    finished = run(*verb, "tools.py", cwd=tmp_path, env=environment(LOGIN="a-known-secret"))
+    said = finished.out.decode() + finished.err
+    assert finished.code == 2
+    assert "tools.py:2:1" in said
+    assert "RuntimeError: no [redacted] and password=[redacted] here; correct this line" in said
+    assert "a-known-secret" not in said
+    assert "hunter2" not in said
+
+
+def test_redaction_that_is_switched_off_leaves_what_a_toolset_raises(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text("[redaction]\nenabled = false\n")
+    (tmp_path / "tools.py").write_text("raise RuntimeError('password=hunter2hunter2')\n")
+    assert "RuntimeError: password=hunter2hunter2;" in run("check", "tools.py", cwd=tmp_path).out.decode()

@@ -19,6 +19,13 @@ from support.portbook_process import run
         ("audit verfy", "there is no command 'verfy'; did you mean verify?", "portbook audit"),
         ("call", "missing argument 'TOOL'", "portbook call"),
         ("tools --jsno", "no such option '--jsno'; did you mean --json?", "portbook tools"),
+        ("serve --log", "no such option '--log'; did you mean --log-dir?", "portbook serve"),
+        ("serve --std", "no such option '--std'; did you mean --stdio?", "portbook serve"),
+        ("--config x serve", "no such option '--config'; options of a command follow its name", "portbook"),
+        ("serve --config=", "invalid value for '--config': it is empty; name a file", "portbook serve"),
+        ("serve --log-dir=", "invalid value for '--log-dir': it is empty; name a folder", "portbook serve"),
+        ("serve --config", "option '--config' requires an argument", "portbook serve"),
+        ("audit show --config", "option '--config' requires an argument", "portbook audit show"),
     ],
 )
 def test_a_wrong_command_line_is_told_in_the_tone_of_every_error(

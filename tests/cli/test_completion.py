@@ -38,6 +38,21 @@ def test_names_of_tools_are_completed_and_broken_settings_complete_nothing(tmp_p
     assert completed(tmp_path, "portbook call gr") == []
 
 
+@pytest.mark.parametrize("words", ["serve my", "call --toolset my"])
+def test_a_shell_is_asked_for_files_where_a_toolset_is_named(words: str, tmp_path: Path) -> None:
+    words = f"portbook {words}"
+    at = str(len(words.split()) - 1)
+    asked = environment(_PORTBOOK_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=at)
+    assert run(cwd=tmp_path, env=asked).out == b"file,my\n"
+
+
+def test_an_unknown_command_completes_nothing_and_says_nothing(tmp_path: Path) -> None:
+    for words, at in (("portbook nope x", "2"), ("portbook nope ", "2"), ("portbook audit nope ", "3")):
+        asked = environment(_PORTBOOK_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=at)
+        finished = run(cwd=tmp_path, env=asked)
+        assert (finished.out.strip(), finished.err) == (b"", "")
+
+
 def test_clients_of_export_are_completed(tmp_path: Path) -> None:
     assert completed(tmp_path, "portbook export cli") == ["client"]
     assert completed(tmp_path, "portbook export client curs") == ["cursor"]

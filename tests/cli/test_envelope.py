@@ -91,7 +91,7 @@ def test_what_is_no_envelope_is_1(folder: Path) -> None:
     [
         (("gone.json",), "gone.json: No such file or directory"),
         (("key.pub",), "key.pub: "),
-        (("-",), "standard input: the text is incomplete"),
+        (("-",), "standard input: the text is empty"),
         (("envelope.json", "--artifact", "arguments"), "write it as ID=FILE"),
         (("envelope.json", "--artifact", "arguments=gone"), "gone: No such file or directory"),
         (("envelope.json", "--key", "arguments.json"), "arguments.json: expected one PEM block"),

@@ -79,6 +79,7 @@ def test_the_codes_are_those_that_scripts_rely_on() -> None:
         "NOT_FOUND": 127,
         "INTERRUPTED": 130,
         "PIPE_CLOSED": 141,
+        "TERMINATED": 143,
     }
     assert len(ExitCode.__members__) == len(ExitCode), "one number has one name"
     assert all(code.meaning.endswith(".") for code in ExitCode)

@@ -1,9 +1,8 @@
-"""asyncio without TLS: it is there as soon as something uses it."""
+"""The command line itself: Ctrl-C, and what it says of errors."""
 
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import signal
 import subprocess
@@ -13,109 +12,6 @@ from pathlib import Path
 import pytest
 
 from support.portbook_process import PORTBOOK, TOOLSET, child, environment, invoke, run
-
-BEFORE = """
-import sys
-from portbook.cli.main import import_asyncio
-import_asyncio()
-import asyncio
-assert "ssl" not in sys.modules and "asyncio.sslproto" not in sys.modules
-"""
-
-
-def case(name: str, *values: object) -> object:
-    return pytest.param(*values, id=name)
-
-
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [
-        case("nothing uses it", "asyncio.run(asyncio.sleep(0)); print('ssl' in sys.modules)", "False"),
-        case("a tool imports it", "import ssl; print(ssl.__name__, hasattr(ssl, '__file__'))", "ssl True"),
-        case(
-            "asyncio knows its classes",
-            "import ssl; print(asyncio.base_events.ssl.SSLSocket is ssl.SSLSocket)",
-            "True",
-        ),
-        case(
-            "its protocol is asyncio's own",
-            "late = asyncio.sslproto.SSLProtocol; import asyncio.sslproto as real;"
-            "print(late is real.SSLProtocol, asyncio.sslproto is real)",
-            "True True",
-        ),
-        case(
-            "a socket of TLS is still refused where asyncio refuses it",
-            "import socket, ssl\n"
-            "async def read():\n"
-            "    context = ssl.create_default_context()\n"
-            "    with context.wrap_socket(socket.socket(), server_hostname='a') as own:\n"
-            "        await asyncio.get_running_loop().sock_recv(own, 1)\n"
-            "try: asyncio.run(read())\n"
-            "except TypeError as error: print(error)",
-            "Socket cannot be of type SSLSocket",
-        ),
-        case(
-            "a connection with TLS",
-            "import ssl\n"
-            "async def talk():\n"
-            "    def answer(_, writer): writer.write(b'no TLS here'); writer.close()\n"
-            "    server = await asyncio.start_server(answer, '127.0.0.1', 0)\n"
-            "    port = server.sockets[0].getsockname()[1]\n"
-            "    try: await asyncio.open_connection('127.0.0.1', port, ssl=ssl.create_default_context())\n"
-            "    except ssl.SSLError as error: print(error.reason)\n"
-            "asyncio.run(talk())",
-            "WRONG_VERSION_NUMBER",
-        ),
-    ],
-)
-def test_tls_is_there_with_its_first_use(script: str, expected: str) -> None:
-    done = subprocess.run([sys.executable, "-c", BEFORE + script], capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == expected, done.stderr
-
-
-API = {
-    "openapi": "3.1.0",
-    "info": {"title": "a", "version": "1"},
-    "paths": {"/a": {"get": {"operationId": "look", "responses": {"200": {"description": "here"}}}}},
-}
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        case("nothing is behind it", "", False),
-        case("an MCP server over STDIO", '[mcp.a]\ncommand = ["no-such-program"]\nstart = "lazy"', False),
-        case("an MCP server over HTTP", '[mcp.a]\nurl = "http://127.0.0.1:9/mcp"\nstart = "lazy"', True),
-        case("an API", '[http.a]\nbase_url = "http://127.0.0.1:9"\nopenapi = "api.json"', True),
-    ],
-)
-def test_a_server_that_will_open_connections_imports_tls_at_its_start(
-    settings: str, expected: bool, tmp_path: Path
-) -> None:
-    # asyncio uses it for connections without TLS, too: the first call would wait for it.
-    (tmp_path / "api.json").write_text(json.dumps(API))
-    (tmp_path / "tools.py").write_text("from portbook import Toolset\ntoolset = Toolset('start')\n")
-    (tmp_path / "portbook.toml").write_text(
-        f"[audit]\ncheckpoint_s = 0\n[docs]\nenabled = false\n{settings}\n"
-    )
-    done = subprocess.run(
-        [PORTBOOK[0], "-X", "importtime", *PORTBOOK[1:], "serve", "--stdio", "tools.py"],
-        input="",
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment(),
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert (re.search(r"^import time:.*\|\s+ssl$", done.stderr, re.MULTILINE) is not None) is expected
-
-
-def test_what_is_imported_already_stays_as_it_is() -> None:
-    script = "import ssl, asyncio; from portbook.cli.main import import_asyncio; import_asyncio();"
-    script += "import sys; print(asyncio.base_events.ssl is ssl is sys.modules['ssl'])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "True\n", done.stderr
 
 
 @pytest.mark.parametrize(("is_ignored", "ended"), [(False, -signal.SIGINT), (True, 0)])
@@ -183,6 +79,7 @@ def test_a_server_does_not_import_email_for_a_date_that_nobody_reads(tmp_path: P
     ("command", "said"),
     [
         ("serve --stdio <&-", "standard input is closed"),
+        ("serve <&-", "standard input is closed"),
         ("serve --stdio >&-", "standard output is closed"),
         ("tools >&-", "standard output is closed"),
         ("tools >/dev/full", "No space left on device"),

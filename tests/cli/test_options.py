@@ -34,7 +34,7 @@ def test_what_a_tools_module_prints_when_loaded_never_reaches_the_frames(tmp_pat
     [
         (("nothing_here.py",), "nothing_here.py: no such file"),
         (("--config", "missing.toml"), "missing.toml: cannot be read"),
-        (("--http", "--host", "256.1.1.1"), "command line: server.host must be an address or a name"),
+        (("--http", "--host", "256.1.1.1"), "--host: server.host must be an address or a name"),
     ],
 )
 def test_a_start_that_cannot_succeed_says_why_in_one_line_and_exits_2(

@@ -228,7 +228,7 @@ def test_an_override_that_fails_is_warned_of_and_the_embedded_schema_used(
     answer, said = serve(tmp_path, "--schema-override", uri)
     assert "result" in answer
     ignored = "the schema override is ignored and the embedded schemas are used"
-    warning = f"portbook: warning: command line: {ignored}: {reason}\n"
+    warning = f"portbook: warning: --schema-override: {ignored}: {reason}\n"
     assert said.startswith(warning) or f"\n{warning}" in said
     assert "s3cret" not in said
 

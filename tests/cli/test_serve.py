@@ -166,7 +166,8 @@ def test_an_idle_server_ends_on_a_signal_with_0(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == 0
 
 
-def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_signal_does_not_wait(tmp_path: Path, number: signal.Signals, code: int) -> None:
     flag = tmp_path / "started"
     with stdio_process(tmp_path) as process:
         assert process.stdin is not None
@@ -174,10 +175,10 @@ def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
         process.stdin.write(invoke("wait_for", {"path": str(flag)}) + b"\n")
         process.stdin.flush()
         until(flag.exists)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 130
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == code
 
 
 def test_a_closed_stdout_ends_quietly(tmp_path: Path) -> None:

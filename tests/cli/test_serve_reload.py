@@ -7,7 +7,9 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -17,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from portbook.cli.serve_reload import ReloadingServer
 from support.portbook_process import PORTBOOK, child, environment, run
 
 PATIENCE_S = 60.0
@@ -339,6 +342,45 @@ def test_ctrl_c_on_a_terminal_is_one_signal_and_calls_under_way_end(watched: Wat
     (watched.folder / "go").touch()
     caller.join(PATIENCE_S)
     assert answers == ["old"]
+    assert watched.process.wait(PATIENCE_S) == 0  # a further signal would not wait for it
+
+
+# Says that it is ready, and handles no signal.
+UNHANDLING = """
+import json, os, signal
+pipe = int(os.environ["_PORTBOOK_TAKE_OVER"].split(",")[1])
+os.write(pipe, json.dumps({"files": [], "lists": {}, "address": {}}).encode())
+os.close(pipe)
+os.kill(WHOM, SIGNAL)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize(
+    ("whom", "number", "code"),
+    [
+        ("os.getppid()", signal.SIGTERM, 0),
+        ("os.getppid()", signal.SIGINT, 0),
+        ("os.getpid()", signal.SIGTERM, 143),
+        ("os.getpid()", signal.SIGKILL, 137),
+    ],
+)
+def test_a_signal_that_ends_the_server_is_a_failure_unless_it_was_passed_on(
+    own_signals: None, whom: str, number: int, code: int
+) -> None:
+    server = UNHANDLING.replace("WHOM", whom).replace("SIGNAL", str(int(number)))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        command = [sys.executable, "-IS", "-c", f"import signal; signal.signal(2, signal.SIG_DFL)\n{server}"]
+        assert ReloadingServer(listener, command).run() == code
+
+
+@pytest.fixture
+def own_signals() -> Iterator[None]:
+    """Give the process of the tests back its handlers of signals."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_a_server_that_never_starts_ends(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_a_server_that_is_stopped_twice_still_says_what_it_had_to(tmp_path: Path
         process.terminate()
         assert b"finishing calls in flight" in process.stderr.readline()
         process.terminate()
-        assert process.wait(PATIENCE) == 130
+        assert process.wait(PATIENCE) == 143
 
 
 # -- the queue itself

@@ -52,7 +52,7 @@ def test_what_workers_cannot_serve_together_is_refused(
     (tmp_path / "portbook.toml").write_text(settings)
     done = run(*SERVE, *options, str(SAMPLE_TOOLS), cwd=tmp_path)
     assert done.code == 2
-    assert done.err.startswith(f"portbook: error: command line: server.workers {said}")
+    assert done.err.startswith(f"portbook: error: --workers: server.workers {said}")
     assert done.err.count("\n") == 1
 
 

@@ -205,14 +205,15 @@ def test_calls_are_finished_before_the_workers_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.covers("design.workers.stop-now")
-def test_a_second_signal_ends_all_workers_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_signal_ends_all_workers_at_once(tmp_path: Path, number: signal.Signals, code: int) -> None:
     with workers(tmp_path, 2) as served:
         pids = list(served.each())
         in_background(served, served.connection(), "never")
-        served.process.send_signal(signal.SIGINT)
+        served.process.send_signal(number)
         served.told("finishing calls in flight")
-        served.process.send_signal(signal.SIGINT)
-        assert served.process.wait(PATIENCE_S) == 130
+        served.process.send_signal(number)
+        assert served.process.wait(PATIENCE_S) == code
         assert not any(map(is_running, pids))
 
 

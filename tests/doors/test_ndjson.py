@@ -289,6 +289,31 @@ def test_a_large_answer_has_its_line_end_and_the_next_one_its_own_line(ends: End
     asyncio.run(main())
 
 
+def test_small_messages_share_a_write_where_the_system_may_block(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boundary, writes = Scripted(), list[int]()
+    write = os.write
+
+    def counted(descriptor: int, data: bytes) -> int:
+        if descriptor == ends.outgoing:
+            writes.append(len(data))
+        return write(descriptor, data)
+
+    async def main() -> None:
+        async with serving(boundary, ends):
+            ends.send(b"a\n")
+            await ends.receive(b"<a>\n")
+            monkeypatch.setattr(os, "write", counted)
+            for number in range(50):
+                boundary.emit(b"%d" % number, lambda: True)
+            await ends.receive(b"".join(b"%d\n" % number for number in range(50)))
+
+    monkeypatch.delattr(os, "RWF_NOWAIT", raising=False)
+    asyncio.run(main())
+    assert len(writes) == 1
+
+
 def test_answers_before_a_call_that_waits_are_written_before_it_ends(ends: Ends) -> None:
     boundary = Scripted()
 
@@ -343,8 +368,8 @@ class Counting:
     def __init__(self) -> None:
         self.writes: list[bytes] = []
 
-    async def write(self, data: bytes) -> None:
-        self.writes.append(data)
+    async def write(self, *pieces: bytes) -> None:
+        self.writes.append(b"".join(pieces))
 
     def write_now(self, data: bytes) -> bytes:
         self.writes.append(data)
@@ -645,8 +670,8 @@ class Held(Writer):
         self.written: list[bytes] = []
         self.is_read = asyncio.Event()
 
-    async def write(self, data: bytes) -> None:
-        self.written.append(data)
+    async def write(self, *pieces: bytes) -> None:
+        self.written.append(b"".join(pieces))
         await self.is_read.wait()
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import uvloop
 
+from portbook.doors import stdio
 from portbook.doors.stdio import Reader, Writer
 
 pytestmark = pytest.mark.timeout(60)  # what blocks the loop hangs its test; that is a failure, not a wait
@@ -308,6 +309,32 @@ def test_a_large_message_takes_a_few_turns_of_the_loop(run: Run) -> None:
     assert len(taken) <= 4  # a pipe as it comes would take 16
 
 
+def test_a_pipe_is_widened_once_however_many_large_messages_come(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widened: list[int] = []
+    monkeypatch.setattr(stdio, "_widen", widened.append)
+    incoming, outgoing = os.pipe()
+
+    async def exchange() -> None:
+        reader, writer = Reader(incoming), Writer(outgoing)
+        for _ in range(3):
+            message = pattern(1 << 20).replace(b"\n", b" ") + b"\n"
+            writing = asyncio.create_task(writer.write(message))
+            taken = b""
+            while not taken.endswith(b"\n"):
+                taken += await reader.read()
+            assert taken == message
+            await writing
+        reader.close()
+        writer.close()
+
+    run(exchange())
+    os.close(incoming)
+    os.close(outgoing)
+    assert sorted(widened) == sorted((incoming, outgoing))
+
+
 @pytest.mark.usefixtures("way_of_writing")
 def test_one_write_after_the_other_arrives_in_order(run: Run, ends: Ends) -> None:
     reading, writing = ends.reading, ends.writing
@@ -318,6 +345,25 @@ def test_one_write_after_the_other_arrives_in_order(run: Run, ends: Ends) -> Non
         writer = Writer(writing)
         for piece in pieces:
             await writer.write(piece)
+        ends.close(writing)
+        return await receiving
+
+    assert run(main()) == b"".join(pieces)
+
+
+@pytest.mark.usefixtures("way_of_writing")
+def test_pieces_of_any_size_are_written_whole_and_in_order(run: Run, ends: Ends) -> None:
+    reading, writing = ends.reading, ends.writing
+    sizes = [0, 60, 1_700_000, 0, 20, 70_000, 1, *[3] * 3000, 0, 4096, 4097, 200_000, 0]
+    pieces = [bytes([at % 251]) * size for at, size in enumerate(sizes)]
+
+    async def main() -> bytes:
+        writer = Writer(writing)
+        sending = asyncio.create_task(writer.write(*pieces))
+        await turns(20)
+        assert not sending.done()  # nobody reads yet
+        receiving = asyncio.create_task(read_all(Reader(reading)))
+        await sending
         ends.close(writing)
         return await receiving
 

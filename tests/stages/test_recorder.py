@@ -146,6 +146,16 @@ def test_nothing_is_acknowledged_whose_record_cannot_be_kept(
     assert world.diary[-2:] == ["recorded", "returned"]
 
 
+@pytest.mark.parametrize(
+    ("step", "took"),
+    [(-0.000_005, 0.0), (-1.5, 0.0), (0.0, 0.0), (0.000_04, 0.04), (0.1, 100.0), (1.2345, 1234.5)],
+)
+def test_a_duration_has_thousandths_and_is_never_below_zero(step: float, took: float) -> None:
+    world = World(step=step)
+    world.run(a_call())
+    assert world.record["durationMs"] == took
+
+
 def test_time_comes_from_the_clock_that_was_handed_in() -> None:
     world = World()
     world.run(a_call())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from portbook.errors import Reason, Refused
 from portbook.model import Caller
+from portbook.stores import caller_keys
 from portbook.stores.caller_keys import (
     ANONYMOUS,
     OPERATOR,
@@ -256,13 +256,13 @@ def test_every_configured_and_stored_key_is_compared_so_that_timing_tells_nothin
     presented: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared: list[str] = []
-    real = hmac.compare_digest
+    real = caller_keys.is_same_digest
 
     def counting(left: str, right: str) -> bool:
         compared.append(left)
         return real(left, right)
 
-    monkeypatch.setattr(hmac, "compare_digest", counting)
+    monkeypatch.setattr(caller_keys, "is_same_digest", counting)
     keys = [allow(name, name) for name in ("first", "second", "third")]
     try:
         Callers(keys[:2], required=True, stored=lambda: (keys[2],)).identify(presented)

@@ -7,12 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.example_gateway import gateway_of
 from support.page_terminal import Terminal, steps
+from support.stand_in import portbook_program
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 FOLDERS = sorted(path.parent for path in EXAMPLES.glob("*/README.md"))
@@ -55,9 +57,17 @@ def test_an_example_answers_what_its_readme_shows(folder: Path, tmp_path: Path) 
     assert len(records.read_text("utf-8").splitlines()) == len(calls)
 
 
+@pytest.fixture(scope="module")
+def portbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with portbook_program(tmp_path_factory.mktemp("bin")) as program:
+        yield program
+
+
 @pytest.mark.parametrize("folder", SERVED, ids=lambda folder: folder.name)
-def test_the_commands_of_an_examples_readme_do_what_it_shows(folder: Path, tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+def test_the_commands_of_an_examples_readme_do_what_it_shows(
+    folder: Path, tmp_path: Path, portbook: Path
+) -> None:
+    terminal = Terminal(tmp_path, portbook)
     ignored = shutil.ignore_patterns("runs", "__pycache__", "portbook.db*")
     shutil.copytree(folder, terminal.folder, ignore=ignored, dirs_exist_ok=True)
     with gateway_of(terminal.folder):

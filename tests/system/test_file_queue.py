@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from support.file_queue import files_of_tests
+from support import processor_times
+from support.file_queue import files_of_tests, taken_together
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -78,6 +79,20 @@ def test_every_test_of_every_file_runs_once(tmp_path: Path) -> None:
     assert sum("begins" in line for line in lines) == sum("ends" in line for line in lines)
 
 
+def test_the_files_of_a_package_share_what_lasts_for_it(tmp_path: Path) -> None:
+    package = tmp_path / "tests" / "package"
+    fixture = "import pytest\n\n@pytest.fixture(scope='package')\ndef shared(noted): noted('shared begins')\n"
+    environment = written(tmp_path, {f"test_{number}": PASSING for number in range(3)})
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "conftest.py").write_text(fixture)
+    for number in range(3):
+        (package / f"test_{number}.py").write_text("def test_passes(shared): pass\n")
+    done = subprocess.run(COMMAND, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=environment)
+    assert "12 passed in " in done.stdout
+    assert (tmp_path / "tests" / "ran").read_text().count("shared begins") == 1
+
+
 def test_what_fails_is_shown_and_the_rest_runs(tmp_path: Path) -> None:
     done = run(
         tmp_path,
@@ -134,3 +149,17 @@ def test_the_queue_has_the_longest_files_first_and_none_twice() -> None:
     found = files_of_tests(HERE)
     assert found[0] == HERE / "conformance" / "test_suite.py"
     assert len(found) == len(set(found))
+    together = taken_together(found)
+    assert sorted(file for some in together for file in some) == sorted(found)
+    assert [{file.parent.name for file in some} for some in together if len(some) > 1] == [{"browser"}]
+
+
+def test_the_processor_times_of_all_processes_are_added_up(tmp_path: Path) -> None:
+    (tmp_path / "1.times").write_text('{"rest": 1.5, "test_a.py": 2}')
+    (tmp_path / "2.times").write_text('{"rest": 1, "test_b.py": 4}')
+    assert list(processor_times.lines(processor_times.of_all(tmp_path))) == [
+        "     8.5 s in all",
+        "     4.0 s  test_b.py",
+        "     2.5 s  rest",
+        "     2.0 s  test_a.py",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from support.forked_process import REAL_STARTS, ForkedProcess
 from support.leftover_processes import PROC
 from support.page_terminal import Command, steps
 from support.portbook_process import PORTBOOK, ROOT, environment
+from support.stand_in import portbook_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="nothing is forked elsewhere")
 
@@ -47,6 +50,7 @@ found = {
     "session": os.getsid(0) == os.getpid(),
     "group": os.getpgid(0) == os.getpgid(os.getppid()),
     "parent": os.getppid(),
+    "number": os.getpid(),
     "threads": [thread.name for thread in threading.enumerate()],
     "mask": sorted(int(each) for each in signal.pthread_sigmask(signal.SIG_BLOCK, [])),
     "ignored": ignored(),
@@ -78,6 +82,7 @@ def started(folder: Path, end: str, *, env: dict[str, str] | None = None, **opti
         out, err = process.communicate(timeout=60)
     assert process.is_forked is (REAL_STARTS not in os.environ and "PYTHONIOENCODING" not in given)
     found = json.loads((folder / "found.json").read_text())
+    assert found.pop("number") == process.pid
     return {**found, "out": out, "err": err, "code": process.returncode}
 
 
@@ -131,6 +136,91 @@ def test_what_a_variable_tells_python_is_told_to_a_new_process(both: Any) -> Non
     assert forked["streams"][0][2] == "iso8859-1"
 
 
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.delenv(REAL_STARTS, raising=False)
+    with portbook_program(tmp_path) as program:
+        yield program
+
+
+@contextlib.contextmanager
+def started_by(program: Path, folder: Path, end: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program that starts the probe, which handles one signal, and says a line before its end."""
+    ready = "signal.signal(signal.SIGUSR1, lambda *_: os._exit(7)); os.write(2, b'ready\\n')"
+    (folder / "probe.py").write_text(PROBE.replace("END", f"{ready}\n{end}"))
+    with subprocess.Popen(
+        [program, "tools", "probe.py", "ä\udcff", ""],
+        cwd=folder,
+        env=environment(FOUND=str(folder / "found.json"), OWN="a=b\nä\udcff"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,  # what a line is read ahead of would be lost to `communicate`
+    ) as process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline() == b"ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def seen_through(program: Path, folder: Path, end: str, *signals: int) -> tuple[Any, bool]:
+    """What the probe finds and what is seen of its end; and whether it was the process that was started."""
+    with started_by(program, folder, end) as process:
+        for number in signals:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    found = json.loads((folder / "found.json").read_text())
+    is_it = found.pop("number") == process.pid
+    assert found.pop("parent") == os.getpid()
+    return {**found, "out": out, "err": err, "code": process.returncode}, is_it
+
+
+# Python may be about to sleep when a signal comes, and would hear of it only afterwards.
+WAITING = "import time\nwhile True: time.sleep(0.05)"
+
+
+@pytest.mark.parametrize(
+    ("end", "signals"),
+    [
+        ("", ()),
+        ("os._exit(9)", ()),
+        ("signal.raise_signal(signal.SIGTERM)", ()),
+        ("signal.raise_signal(signal.SIGKILL)", ()),
+        (WAITING, (signal.SIGTERM,)),
+        (WAITING, (signal.SIGINT,)),
+        (WAITING, (signal.SIGUSR1,)),
+    ],
+)
+def test_the_stand_in_for_the_program_is_as_the_program(
+    program: Path, tmp_path: Path, end: str, signals: tuple[int, ...]
+) -> None:
+    anew, is_first_the_program = seen_through(program, tmp_path, end, *signals)
+    forked, is_second_the_program = seen_through(program, tmp_path, end, *signals)
+    assert forked == anew
+    assert is_first_the_program
+    assert not is_second_the_program
+
+
+def test_what_a_killed_stand_in_started_ends_with_it(program: Path, tmp_path: Path) -> None:
+    with started_by(program, tmp_path, ""):
+        """The first start of a verb is a real one."""
+    with started_by(program, tmp_path, "signal.pause()"):
+        number = str(json.loads((tmp_path / "found.json").read_text())["number"])
+    await_end(number)
+
+
+def test_what_a_stand_in_started_can_close_its_streams_before_it_ends(program: Path, tmp_path: Path) -> None:
+    with started_by(program, tmp_path, ""):
+        """The first start of a verb is a real one."""
+    with started_by(program, tmp_path, "os.closerange(0, 64); signal.pause()") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read() == process.stderr.read() == b""
+        assert process.poll() is None
+
+
 # What no page that is followed shows, and how to start it.
 UNSHOWN = {"completion": ("bash",), "init": (), "review": (), "store": ("--help",)}
 
@@ -166,7 +256,12 @@ def test_the_server_ends_with_the_process_that_it_forks_for(tmp_path: Path) -> N
     assert done.returncode == -signal.SIGKILL
     said, number = done.stdout.splitlines()
     assert said.startswith("portbook ")
+    await_end(number)
+
+
+def await_end(number: str) -> None:
     until = time.monotonic() + 30
-    while (PROC / number).exists() and (PROC / number / "cmdline").read_bytes():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    with contextlib.suppress(OSError):  # it ended while its command was read
+        while (PROC / number / "cmdline").read_bytes():
+            assert time.monotonic() < until
+            time.sleep(0.05)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import threading
 from collections import Counter
@@ -16,6 +17,8 @@ import pytest
 from bench.wire import frames
 from portbook import Toolset
 from portbook.app.assemble import assemble
+from portbook.doors.ndjson import NdjsonDoor
+from portbook.doors.stdio import Reader, Writer
 from portbook.model import Arrival
 from portbook.settings import load_settings
 from portbook.testing import AsyncTestClient
@@ -111,6 +114,46 @@ def test_a_large_result_without_a_secret_is_finished_without_a_thread(measured: 
     # A thread costs more than it saves: its memory is its own, and is given back after each call.
     names = measured[0].threads | measured[1].threads
     assert [name for name in names if name.startswith("portbook-large-values")] == []
+
+
+def test_large_and_small_answers_leave_in_turn_and_whole(tmp_path: Path) -> None:
+    counts = [1, 4_000, 2, 0, 30_000, 3, 9_000]
+    settings = load_settings(None, {}, {"audit.log_dir": tmp_path, "docs.enabled": False}, tmp_path)
+    (incoming, to_door), (from_door, outgoing) = os.pipe(), os.pipe()
+    greeting = compact({**CALL, "id": 0, "method": "initialize", "params": handshake("2025-11-25")})
+    sent = [greeting]
+    for number, count in enumerate(counts, 1):
+        sent += frames("mcp", "echo", [number], items=['é " \n text'] * count)
+
+    def send() -> None:
+        with os.fdopen(to_door, "wb") as stream:
+            stream.write(b"".join(frame + b"\n" for frame in sent))
+
+    def receive() -> bytes:
+        with os.fdopen(from_door, "rb") as stream:
+            return stream.read()
+
+    async def serve() -> bytes:
+        app = assemble(settings, is_exposed=False, toolsets=(toolset(),), environ={})
+        reader, writer = Reader(incoming), Writer(outgoing)
+        door = NdjsonDoor(app.boundary, reader, writer, Arrival("stdio", "stdio"))
+        sending = asyncio.create_task(asyncio.to_thread(send))
+        receiving = asyncio.create_task(asyncio.to_thread(receive))
+        await door.serve()
+        for stream, descriptor in ((reader, incoming), (writer, outgoing)):
+            stream.close()
+            os.close(descriptor)
+        await sending
+        await app.close()
+        return await receiving
+
+    _, *answers = asyncio.run(serve()).splitlines()
+    assert len(answers) == len(counts)
+    for number, (count, line) in enumerate(zip(counts, answers, strict=True), 1):
+        result = {"items": [*['é " \n text'] * count, f"message {number}"]}
+        text = {"type": "text", "text": compact(result).decode()}
+        told = {"content": [text], "structuredContent": result}
+        assert line == compact({"jsonrpc": "2.0", "id": number, "result": told})
 
 
 def compact(value: object) -> bytes:

@@ -6,14 +6,13 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from support.counts import count
 from support.leftover_processes import PROC
-from support.mcp_peer import peer_of, small_server, table
+from support.mcp_peer import peer_of, ready_server, small_server, table
 from support.portbook_process import SAMPLE_TOOLS, records, run
 from support.running_processes import PATIENCE_S, running, wait_until
 
@@ -81,11 +80,7 @@ def test_a_server_that_starts_slowly_is_spoken_to_in_its_own_revision(tmp_path: 
     command = json.dumps(["sh", "-c", slow, sys.executable, str(SAMPLE_TOOLS)])
     with peer_of(tmp_path, table("slow", f"command = {command}")) as peer:
         assert peer.text("slow__echo", {"text": "x"}) == "x"
-        until = time.monotonic() + PATIENCE_S
-        status: dict[str, str | None] = {}
-        while status.get("state") != "ready":
-            assert time.monotonic() < until, status
-            [status] = json.loads(run("upstreams", "--json", cwd=tmp_path).out)["upstreams"]
+        status = ready_server(tmp_path)
     assert (status["revision"], status["last_error"]) == ("2026-07-28", None)
 
 

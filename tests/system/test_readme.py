@@ -11,8 +11,10 @@ import pytest
 
 from support.page_terminal import Command, File, Terminal, matches, steps
 from support.portbook_process import ROOT
+from support.stand_in import portbook_program
 
-TO_FOLLOW = [ROOT / "README.md", ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/how-to").glob("*.md"))]
+README = ROOT / "README.md"
+TO_FOLLOW = [ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/how-to").glob("*.md"))]
 TO_READ = sorted({*(ROOT / "docs").rglob("*.md")} - {*TO_FOLLOW})
 # An example that serves tools is run by test_examples.
 EXAMPLES = [
@@ -21,9 +23,15 @@ EXAMPLES = [
 PAGES = [*TO_FOLLOW, *(page for page in TO_READ if "```console" in page.read_text("utf-8")), *EXAMPLES]
 
 
+@pytest.fixture(scope="module")
+def portbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with portbook_program(tmp_path_factory.mktemp("bin")) as program:
+        yield program
+
+
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    made = Terminal(tmp_path)
+def terminal(tmp_path: Path, portbook: Path) -> Iterator[Terminal]:
+    made = Terminal(tmp_path, portbook)
     yield made
     made.close()
 
@@ -40,14 +48,14 @@ def test_a_page_shows_what_happens(page: Path, terminal: Terminal) -> None:
         terminal.do(step)
 
 
-def test_the_readme_can_be_followed_in_one_folder_and_followed_again(terminal: Terminal) -> None:
+def test_the_readme_shows_what_happens_when_it_is_followed_and_followed_again(terminal: Terminal) -> None:
     # What a reader wrote the first time, the settings file too, is there for every command of the second.
-    for step in [*steps(ROOT / "README.md")] * 2:
+    for step in [*steps(README)] * 2:
         terminal.do(step)
 
 
 def test_each_command_of_the_readme_is_run_but_those_that_this_run_is_made_with() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
+    text = README.read_text("utf-8")
     unrun = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert [re.findall(r"^[^#\s]\S*", block, re.MULTILINE) for block in unrun] == [
         ["scripts/serve", "scripts/test"]
@@ -55,7 +63,7 @@ def test_each_command_of_the_readme_is_run_but_those_that_this_run_is_made_with(
 
 
 def test_the_readme_shows_a_toolset_and_both_doors() -> None:
-    taken = list(steps(ROOT / "README.md"))
+    taken = list(steps(README))
     lines = [step.line for step in taken if isinstance(step, Command)]
     files = [step.name for step in taken if isinstance(step, File)]
     assert files == ["my_tools.py", "portbook.toml", "v1.json", "v2.json", "song.json"]

@@ -126,6 +126,16 @@ def test_a_file_that_has_gone_keeps_the_old_rules_where_it_was_named(tmp_path: P
         assert served.reason() == "POLICY_VIOLATION"
 
 
+def test_a_server_without_a_settings_file_says_where_to_write_one(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    with http_server(cwd=tmp_path, tools=("tools.py",)) as server:
+        server.process.send_signal(signal.SIGHUP)
+        assert server.process.stderr is not None
+        said = [server.process.stderr.readline().decode() for _ in range(2)]
+        remedy = "write portbook.toml where the server was started, or start it with --config"
+        assert said == [f"portbook: error: there is no settings file; {remedy}\n", KEPT]
+
+
 def test_keys_and_redaction_are_reloaded_too(served: Served) -> None:
     key = f'[[keys.allow]]\nname = "ada"\nsha256 = "{digest_of_key("ada")}"\ntools = ["look"]\n'
     assert served.reason(authorization="Bearer wrong") == "OK"  # nobody has a key, so none is looked at

@@ -213,6 +213,18 @@ def drop_a_writer(shop: Shop, run_number: int = 1) -> None:
         shop.file(run_number, stream).unlink()
 
 
+def copy_a_run(shop: Shop) -> None:
+    shutil.copy(shop.file(0), shop.file(1).with_name("2000-01-01T00-00-00.000Z.copy.jsonl"))
+
+
+def hide_a_lost_run(shop: Shop) -> None:
+    """Remove a run, and add more files than are kept, as if it had been pruned."""
+    file = shop.file(1)
+    file.unlink()
+    for number in range(1_001):
+        file.with_name(f"2099-01-01T00-00-00.{number:03}Z.decoy.jsonl").write_bytes(b"")
+
+
 def reorder(shop: Shop) -> None:
     lines = shop.lines(1)
     lines[2], lines[3] = lines[3], lines[2]
@@ -286,6 +298,7 @@ def forget_a_writer(shop: Shop) -> None:
         (cut_the_end, "missing", 5, 6),
         (drop_a_run, "file_lost", 1, 6),
         (drop_a_writer, "file_lost", 1, 6),
+        (hide_a_lost_run, "file_lost", 1, 6),
         (reorder, "missing", 3, 4),
         (rechain, "altered", 6, 6),
     ],
@@ -301,6 +314,16 @@ def test_what_is_done_to_records_is_found_with_its_place(
     assert found.code == 1, found.err
     broken = found.answers[0]["streams"][0]["broken"]
     assert (broken["problem"], broken["file"], broken["line"], broken["seq"]) == (problem, name, line, seq)
+
+
+def test_a_copy_of_a_file_is_found(machine: Shop) -> None:
+    copied = machine.file(0).name
+    copy_a_run(machine)
+    found = machine.verify()
+    assert found.code == 1, found.err
+    broken = found.answers[0]["streams"][0]["broken"]
+    assert (broken["problem"], broken["file"]) == ("copied", copied)
+    assert "2000-01-01T00-00-00.000Z.copy.jsonl" in broken["message"]
 
 
 @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ UNCLEAR = "check its spelling"
         spoiled("a description that is none", "/description", 5, "expected string"),
         case("a list", [GOOD], "", "expected object"),
         case("no JSON", b"not JSON", "", "a JSON value is expected here (line 1, column 2)"),
-        case("nothing", b"", "", "the text is incomplete"),
+        case("nothing", b"", "", "the text is empty"),
         case("a key twice", b'{"tool":"a",\n"tool":"b"}', "", "the same key twice; keep one (line 2, column"),
         case("not UTF-8", b'{"tool":"\xff","input":{}}', "", "not valid UTF-8; encode it"),
         case(
@@ -412,7 +412,7 @@ def test_a_contract_that_does_not_compile_is_named(root: Path) -> None:
 
 def test_a_bad_bundle_is_a_value_error(root: Path) -> None:
     write(root, "a.json", b"")
-    with pytest.raises(ValueError, match="the text is incomplete"):
+    with pytest.raises(ValueError, match="the text is empty"):
         SchemaRegistry(root).bundles()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 import textwrap
@@ -185,10 +186,47 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "tools.py").mkdir()
-    assert complaint(str(tmp_path / "tools.py")).startswith(f"{tmp_path / 'tools.py'}: no such file")
+    assert complaint(str(tmp_path / "tools.py")).startswith(
+        f"{tmp_path / 'tools.py'}: is a folder; name a file in it"
+    )
 
 
-@pytest.mark.parametrize("name", ["no_such_module", "no_such_package.module", "json.no_such_module", ""])
+def test_a_folder_named_like_a_module_and_a_toolset_named_in_its_file_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # No test has a module of this name: files that were loaded before let their neighbours be imported.
+    (tmp_path / "folder_alone").mkdir()
+    assert complaint("folder_alone") == "folder_alone: is a folder; name a file in it"
+    said = "tools.py:toolset: name the file alone, tools.py; every toolset in it is served"
+    assert complaint("tools.py:toolset") == said
+    assert complaint("") == "a toolset has an empty name; name a file that ends in .py, or a module"
+
+
+def test_a_folder_does_not_hide_a_module_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "path", "behind_a_folder.py", TOOLSET)
+    (tmp_path / "here" / "behind_a_folder").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.syspath_prepend(tmp_path / "path")
+    assert names("behind_a_folder") == [["echo"]]
+    said = "sub/tools.py:toolset: name the file alone, sub/tools.py; every toolset in it is served"
+    assert complaint("sub/tools.py:toolset") == said
+
+
+def test_what_is_no_regular_file_or_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fifo, link = tmp_path / "fifo.py", tmp_path / "link.py"
+    os.mkfifo(fifo)
+    link.symlink_to(link)
+    for path in (fifo, link):
+        assert complaint(str(path)) == f"{path}: not a regular file; name one"
+    source = write(tmp_path, "tools.py", TOOLSET)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert complaint(source) == f"{source}: cannot be read; correct its rights"
+
+
+@pytest.mark.parametrize("name", ["no_such_module", "no_such_package.module", "json.no_such_module"])
 def test_a_missing_module_is_named_without_lines_of_the_import_machinery(name: str) -> None:
     said = complaint(name)
     assert said.startswith(f"{name}: cannot be imported: ")
@@ -247,6 +285,12 @@ def test_a_syntax_error_of_a_file_beside_it_names_that_file(tmp_path: Path) -> N
             "2:1",
             "cannot be imported: SystemExit: 3; put what ends",
             id="sys.exit",
+        ),
+        pytest.param(
+            "class Odd(Exception):\n    def __str__(self): return 1 / 0\nraise Odd\n",
+            "3:1",
+            "cannot be imported: Odd: (its text raised ZeroDivisionError); correct this line",
+            id="an exception without a text",
         ),
         pytest.param(
             "import no_such_module\n",

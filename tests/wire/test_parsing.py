@@ -80,8 +80,8 @@ ACCEPTED = [
 ]
 
 REFUSED = [
-    refused("nothing", b"", "the text is incomplete (line 1, column 0)"),
-    refused("white space alone", b" \t\r\n", "the text is incomplete"),
+    refused("nothing", b"", "the text is empty"),
+    refused("white space alone", b" \t\r\n", "the text is empty"),
     refused("a truncated object", b'{"a":1', "the text is incomplete (line 1, column 6)"),
     refused("a truncated string", b'"a', "the text is incomplete"),
     refused("a truncated literal", b"tru", "the text is incomplete"),

@@ -11,8 +11,6 @@ Pure: no I/O; the clock, the key and the ids are arguments. `stores.approvals` s
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -23,6 +21,7 @@ from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.sha256 import hmac_sha256, is_same_digest
 
 __all__ = [
     "DECISIONS",
@@ -149,7 +148,7 @@ def binding(key: bytes, ask: Ask) -> str:
     Keyed, so that a reader of the digest cannot find out arguments by trying likely ones.
     """
     bound = [_BINDING_FORM, ask.tool, ask.tool_digest, ask.policy_digest, ask.caller, ask.arguments]
-    return hmac.new(key, canonical_bytes(bound), hashlib.sha256).hexdigest()
+    return hmac_sha256(key, canonical_bytes(bound)).hexdigest()
 
 
 def is_id(text: str) -> bool:
@@ -182,7 +181,7 @@ def refuse(ticket: Ticket | None, ask: Ask, bound: str, now: str, presented: str
         why = "tool"
     if why is None and ticket.policy_digest != ask.policy_digest:
         why = "policy"
-    if why is None and not hmac.compare_digest(ticket.binding, bound):
+    if why is None and not is_same_digest(ticket.binding, bound):
         why = "arguments"
     if why is not None:
         return _refused(why, ticket.id)

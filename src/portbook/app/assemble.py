@@ -34,7 +34,7 @@ from portbook.mcp.task_board import TaskBoard
 from portbook.pipeline import Pipeline
 from portbook.protocol.message_validation import SchemaValidator
 from portbook.schema.official_schemas import SchemaStore
-from portbook.settings import Settings
+from portbook.settings import BadSettings, Settings
 from portbook.stores.approvals_asked_and_redeemed import ApprovalStore
 from portbook.stores.caller_keys import Keys
 from portbook.stores.connection_clock_and_errors import StoreError
@@ -114,7 +114,7 @@ def assemble(
     validator.initialize()
     # A sink that is given notes records for the call that is running: they cannot wait for others.
     turn = LoopTurn() if sink is None else None
-    sink = sink or open_journal(settings, clock, is_server=is_server)
+    sink = sink or _usable_journal(settings, clock, is_server=is_server)
     large_values = LargeValues()
     pipeline = Pipeline(
         catalog=collected.catalog,
@@ -253,6 +253,16 @@ def open_journal(settings: Settings, clock: Clock, *, is_server: bool) -> Journa
         to_stderr=settings.audit_to_stderr,
         is_server=is_server,
     )
+
+
+def _usable_journal(settings: Settings, clock: Clock, *, is_server: bool) -> Journal:
+    try:
+        return open_journal(settings, clock, is_server=is_server)
+    except OSError as error:
+        why = f"cannot be written: {error.filename or settings.log_dir}: {error.strerror or error}"
+        remedy = "free space or correct its rights, or name a different folder with --log-dir"
+        place = settings.opening("audit", "log_dir")
+        raise BadSettings(f"{place}audit.log_dir {why}; {remedy}") from None
 
 
 def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from portbook.stores.shared_rates import TokenBlocks
     from portbook.tools.http_operation import HttpOperation
 
-__all__ = ["learn_secrets", "policy_of", "redactor_of", "rules_of"]
+__all__ = ["learn_secrets", "policy_of", "redactor_of", "rules_of", "secrets_in"]
 
 
 def rules_of(
@@ -49,13 +49,7 @@ def rules_of(
     """
     needs_key = is_exposed if settings.keys_required is None else settings.keys_required
     operator_key = environ.get(OPERATOR_KEY) or None
-    known = [*secrets, *(environ[name] for name in settings.secret_variables if environ.get(name))]
-    if operator_key:
-        known.append(operator_key)
-    if settings.ship_authorization and environ.get(settings.ship_authorization):
-        known.append(environ[settings.ship_authorization])
-    if settings.store_url is not None:
-        known += _passwords_in(settings.store_url, settings.store_direct_url)
+    known = [*secrets, *secrets_in(settings, environ)]
     problems = ProblemList(BadSettings)
     policy = redactor = None
     with problems:
@@ -77,6 +71,15 @@ def rules_of(
         timeout_ms=settings.timeout_ms,
         settings=settings,
     )
+
+
+def secrets_in(settings: Settings, environ: Mapping[str, str]) -> list[str]:
+    """Return the values known to be secret that `settings` hold, or name in the environment."""
+    named = *settings.secret_variables, OPERATOR_KEY, settings.ship_authorization
+    known = [environ[name] for name in named if name and environ.get(name)]
+    if settings.store_url is not None:
+        known += _passwords_in(settings.store_url, settings.store_direct_url)
+    return known
 
 
 def _rates_of(settings: Settings, blocks: Callable[[], TokenBlocks] | None) -> RateLimit:

@@ -1,4 +1,4 @@
-"""What an operator is warned of at start: likely mistakes in the settings."""
+"""What an operator is warned of at start: likely mistakes in the settings and in toolsets."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from portbook.globs import is_pattern, matches
+from portbook.model import JSONObject
 from portbook.policy import Policy
+from portbook.redaction.known_secrets import LEAST_LENGTH
 from portbook.settings import Settings
 from portbook.stores.connection_clock_and_errors import StoreError
 from portbook.tools.catalog import Catalog
+from portbook.tools.mistake_place import declared_at
 from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
@@ -129,10 +132,29 @@ def doubts_of(
     specs = list(catalog.specs())
     doubts = policy_doubts(settings, policy, specs, unknown_servers(settings, catalog, specs))
     for name in settings.secret_variables:
-        if not environ.get(name):
+        value = environ.get(name)
+        if value is None or len(value) < LEAST_LENGTH:
             place = settings.position_of("redaction", "secrets")
-            doubts.append(f"{place}: the environment variable {name} is not set; its value is not redacted")
-    return [*doubts, *file_doubts(settings, store), *operator_key_doubts(environ)]
+            problem = f"has fewer than {LEAST_LENGTH} characters" if value else "is empty"
+            problem = "is not set" if value is None else problem
+            doubts.append(f"{place}: the environment variable {name} {problem}; its value is not redacted")
+    doubts += file_doubts(settings, store)
+    return [*doubts, *operator_key_doubts(environ), *hint_doubts(specs)]
+
+
+def hint_doubts(specs: Iterable[ToolSpec]) -> Iterator[str]:
+    """Yield the tools whose parameters lack type hints: their arguments are not checked."""
+    for spec in specs:
+        code = getattr(spec.author, "__code__", None)
+        if spec.author is None or code is None or spec.kind != "tool":
+            continue
+        taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        known = cast("JSONObject", spec.input_schema.get("properties", {}))
+        bare = [name for name in taken if name in known and name not in spec.author.__annotations__]
+        if bare:
+            lacks = "has no type hint" if len(bare) == 1 else "have no type hints"
+            remedy = "so every value is accepted; add type hints, or Any where that is meant"
+            yield f"{declared_at(spec.author)}: {' and '.join(bare)} {lacks}, {remedy}"
 
 
 def unknown_servers(settings: Settings, catalog: Catalog, specs: Iterable[ToolSpec]) -> set[str]:

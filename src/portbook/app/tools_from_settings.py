@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -47,10 +47,11 @@ def collect_tools(
     *,
     given: Sequence[Toolset] = (),
     environ: Mapping[str, str] = os.environ,
+    redact: Callable[[str], str] = str,
 ) -> Collected:
     """Return the tools that `settings` describe and those `given`, without an executor.
 
-    The `registry` then knows their contracts.
+    The `registry` then knows their contracts. `redact` takes secrets out of what toolsets raise.
 
     Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served; every source is read first, so
     that all problems are told at once.
@@ -79,7 +80,7 @@ def collect_tools(
             tools = [_composed(spec) for spec in tools]
         specs.extend(_under_contract(tools, bundles))
         specs.extend(asset_resources(library, secrets))
-    sources = [*((each, None) for each in given), *_named_toolsets(settings, problems)]
+    sources = [*((each, None) for each in given), *_named_toolsets(settings, problems, redact)]
     for toolset, source in sources:
         with problems:
             declared_specs = toolset.specs()
@@ -141,14 +142,16 @@ def _nothing_in(source: str) -> str:
     return f"{place}: its toolset has nothing in it; declare a tool with @toolset.tool"
 
 
-def _named_toolsets(settings: Settings, problems: ProblemList) -> list[tuple[Toolset, str]]:
+def _named_toolsets(
+    settings: Settings, problems: ProblemList, redact: Callable[[str], str]
+) -> list[tuple[Toolset, str]]:
     """Return the toolsets of the settings and of the command line, each with the file or module it is from.
 
     What is not there is told at its key.
     """
     places = [("python", "toolsets", number) for number in range(len(settings.toolsets))]
     found: list[tuple[Toolset, str]] = []
-    loader = ToolsetLoader()
+    loader = ToolsetLoader(redact)
     for source, place in zip_longest((*settings.toolsets, *settings.more_toolsets), places):
         with problems:
             try:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from portbook.app.rules_from_settings import policy_of, redactor_of
+from portbook.app.rules_from_settings import policy_of, redactor_of, secrets_in
 from portbook.app.tools_from_settings import Collected, collect_tools
 from portbook.dialects.envelope_messages import Envelope
 from portbook.dialects.rest_bodies import Rest
-from portbook.envelope.request_for_envelope import REQUEST
 from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
+from portbook.redaction import Redactor
 from portbook.schema.engine import LateValidator, Validator
 from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.text.named_tuple import NamedTuple
@@ -66,7 +67,8 @@ def usable_settings(
     with problems:
         _require_usable_shipping(settings, environ)
     with problems:
-        collected = collect_tools(settings, registry, given=toolsets, environ=environ)
+        redact = partial(_without_secrets, settings, environ)
+        collected = collect_tools(settings, registry, given=toolsets, environ=environ, redact=redact)
     if hosts is None or contracts is None or collected is None or problems.texts():
         with problems:
             redactor_of(settings, (), b"")
@@ -77,6 +79,16 @@ def usable_settings(
     assert contracts is not None
     assert collected is not None
     return UsableSettings(hosts, contracts, collected)
+
+
+def _without_secrets(settings: Settings, environ: Mapping[str, str], text: str) -> str:
+    """Return what an author's code said, for the operator: it may quote what it could not log in with."""
+    secrets = secrets_in(settings, environ)
+    try:
+        redactor = redactor_of(settings, secrets, b"")
+    except BadSettings:  # which are told, too
+        redactor = Redactor(secrets=secrets)
+    return text if redactor is None else redactor.redact_text(text)
 
 
 def _require_usable_shipping(settings: Settings, environ: Mapping[str, str]) -> None:
@@ -140,9 +152,15 @@ def _contracts(settings: Settings, registry: SchemaRegistry) -> Contracts:
     # A contract of the operator is compiled now, to find its mistakes; our own when it is first used.
     contract = LateValidator if settings.schema_root is None else _loaded
     return Contracts(
-        Envelope(contract(registry.load_envelope), contract(lambda: registry.load(REQUEST))),
+        Envelope(contract(registry.load_envelope), contract(partial(_request_contract, registry))),
         Rest(contract(registry.load_execute)),
     )
+
+
+def _request_contract(registry: SchemaRegistry) -> Validator:
+    from portbook.envelope.request_for_envelope import REQUEST  # late: only where such a request is read
+
+    return registry.load(REQUEST)
 
 
 def _loaded(load: Callable[[], Validator]) -> Validator:

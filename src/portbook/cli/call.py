@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -128,6 +129,8 @@ async def _invoke(
 
     `read` returns the arguments for the tool, which says what they are.
     """
+    # A Ctrl-C that comes just before the loop waits wakes it only if it listens for a signal, of any kind.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, lambda: None)
     try:
         await app.boundary.settle()
         # Any of its names; one that no tool has is refused and recorded as one that could be a tool's.

@@ -43,6 +43,7 @@ class ExitCode(IntEnum):
     NOT_FOUND = 127, "From `portbook wrap`: the program was not found."
     INTERRUPTED = 130, "Ctrl-C ended the command."
     PIPE_CLOSED = 141, "The reader of standard output closed it early, as `head` does."
+    TERMINATED = 143, "A second SIGTERM ended the server, which did not wait for its calls."
 
 
 def exit_code_of_program(status: int) -> int:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
-
-import click
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from portbook.schema.official_schemas import BrokenSchema
 from portbook.settings import BadSettings, Settings, load_settings
 from portbook.stores.connection_clock_and_errors import BadLock
+from portbook.text.stand_ins import late_module
 from portbook.tools.contract_registry import BadBundle
 from portbook.tools.spec import BadTool
+
+if TYPE_CHECKING:
+    import click
+    from click.shell_completion import CompletionItem
+else:
+    click = late_module("click")  # a plain line of `serve` is read without it
 
 __all__ = [
     "START_ERRORS",
@@ -31,6 +36,17 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 # What can be wrong with what an operator wrote; each explains itself.
 START_ERRORS: Final = (BadSettings, BadTool, BadBundle, BadLock, BrokenSchema)
+
+# The option that sets a setting, by the key of the setting: messages name what a person has typed.
+_OPTIONS: Final = {
+    "assets.schemas": "--schemas",
+    "audit.log_dir": "--log-dir",
+    "ids.deterministic": "--deterministic-ids",
+    "schema_override_uri": "--schema-override",
+    "server.host": "--host",
+    "server.port": "--port",
+    "server.workers": "--workers",
+}
 
 
 def json_option(help_text: str = "Print JSON, even on a terminal.") -> Callable[[_F], _F]:
@@ -51,26 +67,49 @@ def config_option(function: _F) -> _F:
     """Add the option that names the settings file."""
     return click.option(
         "--config",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=_path("file"),
         help="Settings file.  [default: portbook.toml, if it exists]",
     )(function)
 
 
 def log_dir_option(help_text: str) -> Callable[[_F], _F]:
     """Add the option that names the folder of records."""
-    return click.option("--log-dir", type=click.Path(path_type=Path, file_okay=False), help=help_text)
+    return click.option("--log-dir", type=_path("folder"), help=help_text)
+
+
+def _path(kind: Literal["file", "folder"]) -> click.Path:
+    """Return the type of an option that names a file or a folder: click takes no name for this folder."""
+
+    class NamedPath(click.Path):
+        def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+            if value == "":
+                self.fail(f"it is empty; name a {kind}", param, ctx)
+            return super().convert(value, param, ctx)
+
+    return NamedPath(path_type=Path, file_okay=kind == "file", dir_okay=kind == "folder")
 
 
 def toolset_option(function: _F) -> _F:
     """Add the option that names toolsets to serve beside those of the settings."""
     return click.option(
-        "--toolset", "toolsets", multiple=True, help="Python file or module with a Toolset. Repeatable."
+        "--toolset",
+        "toolsets",
+        multiple=True,
+        shell_complete=_files,
+        help="Python file or module with a Toolset. Repeatable.",
     )(function)
 
 
 def toolsets_argument(function: _F) -> _F:
     """Add the arguments that name toolsets to serve beside those of the settings."""
-    return click.argument("toolsets", nargs=-1)(function)
+    return click.argument("toolsets", nargs=-1, shell_complete=_files)(function)
+
+
+def _files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let a shell complete names of files: most toolsets are one."""
+    from click.shell_completion import CompletionItem  # late: only where a shell asks
+
+    return [CompletionItem(incomplete, type="file")]
 
 
 def common_options(function: _F) -> _F:
@@ -105,5 +144,9 @@ def settings_from(
     Raises `BadSettings` for what cannot be used.
     """
     given = {"audit.log_dir": log_dir, "ids.deterministic": deterministic_ids, **(flags or {})}
-    settings = load_settings(config, os.environ, given, Path.cwd())
+    settings = load_settings(config, os.environ, given, Path.cwd(), _origin_of_flag)
     return settings._replace(more_toolsets=toolsets, tracebacks=debug or settings.tracebacks)
+
+
+def _origin_of_flag(key: str) -> str:
+    return _OPTIONS.get(key, "command line")

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import sys
-import traceback
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Final, TextIO
-
-import click
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from portbook.cli.exit_codes import ExitCode
 from portbook.escaping import escaped, escaped_json, escaped_lines
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
+from portbook.text.stand_ins import late_module
+
+if TYPE_CHECKING:
+    import click
+else:
+    click = late_module("click")  # a server says what it has to say without it
 
 __all__ = [
     "claim_stdout",
+    "end_with",
     "fail",
     "fail_with",
     "print_data",
@@ -55,7 +58,31 @@ def say(message: str) -> None:
 
     Further lines are indented, so that a name with a line break in it cannot look like a message of its own.
     """
-    click.echo(f"portbook: {_speaker}" + escaped_lines(message).replace("\n", "\n  "), err=True)
+    if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison] # Python's answer to a closed descriptor
+        shown = escaped_lines(message).replace("\n", "\n  ")
+        sys.stderr.write(f"portbook: {_speaker}{shown}\n")
+        sys.stderr.flush()
+
+
+def end_with(run: Callable[[], object]) -> None:
+    """Run a verb and exit; an error of the operating system is one line, and Ctrl-C is none."""
+    try:
+        code = run()
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            with contextlib.suppress(OSError):
+                say(f"error: {error.strerror or error}")
+        os._exit(ExitCode.FAILURE)  # a normal exit would try to flush what cannot be written
+    except click.exceptions.Exit as ended:
+        code = ended.exit_code
+    except click.ClickException as error:
+        tell_usage_error(error)
+        code = error.exit_code
+    except click.Abort:
+        code = ExitCode.INTERRUPTED
+    sys.exit(code)  # pyright: ignore[reportArgumentType] # a verb returns nothing, or its code
 
 
 def claim_stdout() -> TextIO:
@@ -84,6 +111,8 @@ def print_data(
 
 def print_json(data: dict[str, Any], out: TextIO, *, is_ascii: bool = False) -> None:
     """Print `data` on one line, in which a caller's text cannot move the cursor; with `is_ascii` as ASCII."""
+    import json  # late: servers print none
+
     click.echo(escaped_json(json.dumps(data, separators=(",", ":"), ensure_ascii=is_ascii)), out)
 
 
@@ -138,12 +167,21 @@ def _ended(problems: list[str], code: ExitCode) -> click.exceptions.Exit:
 def _in_one_line(message: str) -> str:
     """Return a message of click on one line, in our words: it lists choices below each other."""
     message = re.sub(r"\s*\n\s*", " ", message.strip())
-    nearest = re.sub(r"\.? \(?Did you mean (?:one of: )?'([^']*)'.*$", _suggested, message)
-    return re.sub(r"\. Choose from: ", "; choose one of ", nearest)
+    return re.sub(r"\. Choose from: ", "; choose one of ", message)
 
 
-def _suggested(found: re.Match[str]) -> str:
-    return f"; {did_you_mean(found[1], (found[1],))}"
+def _unknown_option(error: click.NoSuchOption) -> str:
+    """Return the message about an option, with the one that was meant, as far as one is like it."""
+    command = None if error.ctx is None else error.ctx.command
+    known = [
+        name
+        for each in (() if command is None else command.params)
+        if isinstance(each, click.Option)
+        for name in (*each.opts, *each.secondary_opts)
+    ]
+    is_group = isinstance(command, click.Group)
+    hint = did_you_mean(error.option_name, known, "options of a command follow its name" if is_group else "")
+    return f"no such option '{error.option_name}'" + (f"; {hint}" if hint else "")
 
 
 def _wants_json(context: click.Context) -> bool:
@@ -158,7 +196,8 @@ def tell_usage_error(error: click.ClickException) -> None:
         click.echo(error.format_message(), err=True)  # the help itself, whose lines are its form
         return
     # click's own messages quote the arguments as they are, and begin with a capital.
-    message = _in_one_line(error.format_message()).rstrip(".")
+    told = _unknown_option(error) if isinstance(error, click.NoSuchOption) else error.format_message()
+    message = _in_one_line(told).rstrip(".")
     message = escaped(message[:1].lower() + message[1:], limit=10 * len(message) + 1)
     context = error.ctx if isinstance(error, click.UsageError) else None
     # Where the verb has claimed standard output, what is printed there would go to standard error.
@@ -193,6 +232,8 @@ def verdict_or_none(out: TextIO) -> Generator[None]:
         say(f"error: {error.strerror or error}")
         raise click.exceptions.Exit(ExitCode.INVALID) from None
     except Exception:  # noqa: BLE001 - any exception means that there is no verdict
+        import traceback  # late: only where there is a defect
+
         traceback.print_exc()
         say("error: this is a defect of portbook; the files were not checked")
         raise click.exceptions.Exit(ExitCode.INVALID) from None

@@ -12,85 +12,56 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
+from portbook.cli.options import START_ERRORS, settings_from
 from portbook.cli.output_and_errors import say, stop_with
 from portbook.cli.stderr_queue import drain_output, occupy_standard_error, queued_output
-from portbook.cli.stop_and_reload_signals import Door, leave, served_counts, stop_on_signals
+from portbook.cli.stop_and_reload_signals import Door, leave, on_signal, served_counts, stop_on_signals
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import ClientDoesNotRead, Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
 from portbook.settings import BadSettings, Settings
 from portbook.text.did_you_mean import did_you_mean
+from portbook.text.stand_ins import late_module
 
 if TYPE_CHECKING:
+    import click
+
     from portbook.app.running_app import ClosableSink
     from portbook.cli.http_door import HttpDoor
     from portbook.cli.serve_reload import Inherited
     from portbook.cli.worker_process import WorkerLink
     from portbook.doors.http.server.http_server_and_shutdown import HttpServer
     from portbook.exception_place import Fault
+else:
+    click = late_module("click")  # a plain line of `serve` is read without it
 
-__all__ = ["command", "serve_until_done"]
+__all__ = ["serve", "serve_until_done"]
 
 # How many new objects the collector lets come together before it looks for cycles among them. A batch of
 # calls holds a thousand until it is answered: with Python's 700, it would look at every batch in vain.
 _YOUNG: Final = 10_000
 
 
-@click.command("serve")
-@toolsets_argument
-@click.option("--stdio", is_flag=True, help="Serve standard input and output, one message per line.")
-@click.option(
-    "--http", is_flag=True, help="Serve HTTP: MCP at /mcp, calls at /execute and /rpc, pages at / and /docs."
-)
-@click.option("--host", help="Address of the HTTP server.  [default: 127.0.0.1]")
-@click.option("--port", type=int, help="Port of the HTTP server; 0 picks a free one.  [default: 8765]")
-@click.option(
-    "--workers",
-    metavar="N|auto",
-    help="Processes that serve HTTP together; auto is one for each processor.  [default: 1]",
-)
-@click.option(
-    "--schema-override",
-    metavar="URI",
-    help="File or address of a schema that replaces the embedded official one.",
-)
-@click.option(
-    "--server",
-    "servers",
-    metavar="ALIAS",
-    multiple=True,
-    help="Of the MCP servers in the settings, serve this one and no other. Repeatable.",
-)
-@click.option("--reload", is_flag=True, help="Take up toolsets, settings and documents when they change.")
-@debug_option
-@common_options
-def command(
+def serve(
     toolsets: tuple[str, ...],
     *,
-    servers: tuple[str, ...],
-    reload: bool,
-    debug: bool,
-    stdio: bool,
-    http: bool,
-    host: str | None,
-    port: int | None,
-    workers: str | None,
-    schema_override: str | None,
-    config: Path | None,
-    log_dir: Path | None,
-    deterministic_ids: bool | None,
+    servers: tuple[str, ...] = (),
+    reload: bool = False,
+    debug: bool = False,
+    stdio: bool = False,
+    http: bool = False,
+    host: str | None = None,
+    port: int | None = None,
+    workers: str | None = None,
+    schema_override: str | None = None,
+    config: Path | None = None,
+    log_dir: Path | None = None,
+    deterministic_ids: bool | None = None,
 ) -> None:
-    """Serve tools over STDIO, HTTP or both.
-
-    TOOLSETS are Python files or modules with a Toolset. Without --stdio and --http: HTTP if standard input is
-    a terminal, STDIO if it is a pipe.
-    """
+    """Serve until the input of a client ends, or a signal does; the arguments are the options of the verb."""
     stdio, http = _doors(stdio=stdio, http=http, reload=reload, has_workers=workers is not None)
     flags = {
         "server.host": host,
@@ -174,7 +145,7 @@ def _doors(*, stdio: bool, http: bool, reload: bool, has_workers: bool) -> tuple
     Raises `UsageError` for options that do not go together.
     """
     if not stdio and not http:
-        http = sys.stdin.isatty()
+        http = sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison] # closed
         stdio = not http
     if reload and stdio and http:
         raise click.UsageError("--reload is for one door; leave out --stdio or --http")
@@ -280,7 +251,7 @@ def _heed_signals(
 
         reload_rules(app, load, reload_certificate)
 
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+    on_signal(signal.SIGHUP, reload)
 
 
 async def serve_until_done(door: Door, doors: list[Door]) -> None:
@@ -325,7 +296,7 @@ def _join(link: WorkerLink, app: App, servers: list[HttpServer]) -> None:
     from portbook.cli.stop_and_reload_signals import served_lists  # late: only in a worker
 
     # The supervisor replaces workers; one that reloaded alone would decide by rules of its own.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: None)
+    on_signal(signal.SIGHUP, lambda: None)
     link.heed(partial(_obey, app, servers))
     link.report(partial(app.checks, deep=False))
     link.tell_ready(served_counts(app.catalog), served_lists(app.catalog), app.rules.policy.digest)

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from portbook.app.assemble import assemble
 from portbook.app.running_app import App
-from portbook.cli.exit_codes import ExitCode
+from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.options import START_ERRORS
 from portbook.cli.output_and_errors import problems_of, say
 from portbook.cli.reload_trial_and_watched_files import (
@@ -41,7 +41,13 @@ from portbook.cli.reload_trial_and_watched_files import (
     watched_files,
     without_changes_since,
 )
-from portbook.cli.stop_and_reload_signals import ReplacedDoor, changed_lists, leave, served_lists
+from portbook.cli.stop_and_reload_signals import (
+    ReplacedDoor,
+    changed_lists,
+    leave,
+    on_signal,
+    served_lists,
+)
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.model import Kind
 from portbook.settings import Settings
@@ -176,9 +182,8 @@ def leave_when_superseded(app: App, doors: Sequence[ReplacedDoor]) -> None:
 
     A signal does not say which of them; clients were told only of lists that have something in them.
     """
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(SUPERSEDED, partial(leave, app, doors, lists_differ=False))
-    loop.add_signal_handler(LISTS_DIFFER, partial(leave, app, doors, lists_differ=True))
+    on_signal(SUPERSEDED, partial(leave, app, doors, lists_differ=False))
+    on_signal(LISTS_DIFFER, partial(leave, app, doors, lists_differ=True))
 
 
 class ReloadingServer:
@@ -198,6 +203,7 @@ class ReloadingServer:
         self._slow = SlowReload()
         self._leaving: list[subprocess.Popen[bytes]] = []
         self._signals: list[int] = []
+        self._passed_on: set[int] = set()
         self._is_stopped = False
 
     def run(self) -> int:
@@ -214,8 +220,15 @@ class ReloadingServer:
             if self._is_serving() and not self._is_stopped and stamps_of(list(self._stamps)) != self._stamps:
                 self._start()
         if self._server is not None:
-            return self._server.returncode
+            return self._exit_code(self._server.returncode)
         return ExitCode.INTERRUPTED if self._is_stopped else ExitCode.INVALID
+
+    def _exit_code(self, status: int) -> int:
+        """Return the code for how the last server ended.
+
+        A signal that was passed on ends it at once before it handles signals, and once its loop is closed.
+        """
+        return ExitCode.SUCCESS if -status in self._passed_on else exit_code_of_program(status)
 
     def _is_serving(self) -> bool:
         return self._server is not None and self._server.poll() is None
@@ -272,6 +285,7 @@ class ReloadingServer:
                 self._server.send_signal(number)
             return
         is_second, self._is_stopped = self._is_stopped, True
+        self._passed_on.add(number)
         for process in self._processes():
             process.send_signal(number)
         if is_second and self._starting is not None:

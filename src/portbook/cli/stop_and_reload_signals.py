@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from portbook.app.running_app import App
 from portbook.canonical import fingerprint
-from portbook.cli.exit_codes import ExitCode
+from portbook.cli.exit_codes import exit_code_of_program
 from portbook.cli.options import START_ERRORS
 from portbook.cli.output_and_errors import problems_of, say
 from portbook.cli.stderr_queue import drain_output
@@ -20,15 +22,21 @@ from portbook.tools.catalog import Catalog
 from portbook.tools.toolset import Changed
 
 __all__ = [
+    "FINISHING",
     "Door",
     "ReplacedDoor",
     "changed_lists",
     "leave",
+    "on_signal",
     "reload_rules",
     "served_counts",
     "served_lists",
     "stop_on_signals",
 ]
+
+
+# What an operator is told at the first signal.
+FINISHING: Final = "finishing calls in flight; press Ctrl-C again, or send the signal again, to stop now"
 
 
 class Door(Protocol):
@@ -43,6 +51,42 @@ class Door(Protocol):
         ...
 
 
+# The signals that this process handles in its event loop, and whether it was started with each ignored, as
+# below `nohup`; and, while a thread forks, those it had blocked.
+_heeded: dict[int, bool] = {}
+_forking = threading.local()
+
+
+def on_signal(number: int, act: Callable[[], None]) -> None:
+    """Let the event loop run `act` at a signal that is sent to this process, and to none that it forks.
+
+    A forked process shares the pipe through which the loop hears of signals: a SIGTERM that ends it, as
+    `multiprocessing` ends its workers, would end the server.
+    """
+    if not _heeded:
+        os.register_at_fork(before=_hold_signals, after_in_parent=_release, after_in_child=_forget_signals)
+    _heeded.setdefault(number, signal.getsignal(number) is signal.SIG_IGN)
+    asyncio.get_running_loop().add_signal_handler(number, act)
+
+
+def _hold_signals() -> None:
+    """Let signals wait that come before a forked process has forgotten those of this one."""
+    _forking.blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _heeded)
+
+
+def _release() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.blocked)
+
+
+def _forget_signals() -> None:
+    """Give a forked process the signals of a new one."""
+    signal.set_wakeup_fd(-1)
+    for number, was_ignored in _heeded.items():
+        own = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN if was_ignored else own)
+    _release()
+
+
 def stop_on_signals(
     doors: list[Door],
     numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM),
@@ -50,23 +94,22 @@ def stop_on_signals(
     before: Callable[[], None] = lambda: None,
 ) -> None:
     """Stop the doors at a signal, after `before`; a second signal ends the process, after `before_exit`."""
-    loop = asyncio.get_running_loop()
     is_stopping = False
 
-    def stop() -> None:
+    def stop(number: int) -> None:
         nonlocal is_stopping
         if is_stopping:  # the second signal: the operator does not want to wait
             before_exit()
             drain_output()
-            os._exit(ExitCode.INTERRUPTED)
+            os._exit(exit_code_of_program(-number))
         is_stopping = True
-        say("finishing calls in flight; press Ctrl-C again to stop now")
+        say(FINISHING)
         before()
         for door in doors:
             door.stop()
 
     for number in numbers:
-        loop.add_signal_handler(number, stop)
+        on_signal(number, partial(stop, number))
 
 
 class ReplacedDoor(Protocol):
@@ -106,8 +149,11 @@ def reload_rules(
             say("the old certificate stays in use")
     try:
         settings = load()
-        if settings.config is None or not settings.is_given:
-            raise BadSettings(f"{settings.config or CONFIG_NAME}: holds no settings")
+        if settings.config is None:
+            remedy = f"write {CONFIG_NAME} where the server was started, or start it with --config"
+            raise BadSettings(f"there is no settings file; {remedy}")
+        if not settings.is_given:
+            raise BadSettings(f"{settings.config}: holds no settings; restore them, or stop the server")
         doubts = app.govern(settings)
     except (*START_ERRORS, OSError) as error:
         for problem in problems_of(error):

@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from portbook.cli.exit_codes import ExitCode
+from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.http_door import HttpDoor
 from portbook.cli.output_and_errors import say
 from portbook.cli.reload_trial_and_watched_files import ending_of
+from portbook.cli.stop_and_reload_signals import FINISHING
 from portbook.cli.worker_process import Command, WorkerProcess, WorkerState
 from portbook.doors.http.server.listeners_of_workers import ConnectionTally, create_tally
 from portbook.settings import Settings
@@ -359,9 +360,9 @@ class WorkerSupervisor:
             if not self._is_stopping:
                 self._reload()
         elif self._is_stopping:
-            self._end_now()
+            self._end_now(number)
         else:
-            say("finishing calls in flight; press Ctrl-C again to stop now")
+            say(FINISHING)
             self._stop()
 
     def _reload(self) -> None:
@@ -383,7 +384,7 @@ class WorkerSupervisor:
         for worker in self._processes():
             worker.tell({"do": Command.STOP})
 
-    def _end_now(self) -> None:
+    def _end_now(self, number: int) -> None:
         for worker in self._processes():
             worker.tell({"do": Command.END})
         until = time.monotonic() + _END_S
@@ -393,7 +394,7 @@ class WorkerSupervisor:
             except subprocess.TimeoutExpired:
                 worker.process.kill()
                 worker.process.wait()
-        self._code = int(ExitCode.INTERRUPTED)
+        self._code = exit_code_of_program(-number)
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -7,7 +7,6 @@ from typing import Any, Final, cast
 from portbook.canonical import json_bytes
 from portbook.dialects.exchange_contract import MessageExchange
 from portbook.dialects.portbook_meta import NO_CONTROLS, RequestMeta, controls_of
-from portbook.envelope.request_for_envelope import read_request, take_meta
 from portbook.errors import CanonicalError, Finding, Reason, Refused, Stage
 from portbook.model import (
     JSON,
@@ -72,6 +71,8 @@ class Envelope:
         )
 
     def _read_request(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
+        from portbook.envelope.request_for_envelope import read_request, take_meta  # late: seldom sent
+
         given = message.get("params")
         flaw = refuse_structure(message, identifier)
         if flaw is None and identifier in (b'""', b"null"):

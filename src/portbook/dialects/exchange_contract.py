@@ -113,6 +113,11 @@ class Exchange:
         """Return the message that answers this one; None where none does."""
         return None
 
+    def pieces(self, outcome: Outcome) -> tuple[bytes, ...]:
+        """Return that message in pieces, which a door need not join; without any where there is none."""
+        body = self.body(outcome)
+        return () if body is None else (body,)
+
     def write(self, completed: Completed) -> Answer:
         """Return the answer to the message, for a door that sends more than the body."""
         return answer_of(completed, self.body(completed.outcome), 202, is_notification=True)

@@ -18,7 +18,7 @@ from portbook.doors.stdio import Reader, Writer
 from portbook.doors.taskless_calls import Remainder, SteppedCall
 from portbook.mcp.messages_from_client import Key, Order, Work
 from portbook.mcp.report_queue import run_on
-from portbook.model import Answer, Arrival
+from portbook.model import Answer, Arrival, Done
 from portbook.stages.state import CallState
 from portbook.wire.lines_and_size_limit import Frame, LineSplitter
 
@@ -266,6 +266,7 @@ class _Outlet:
         self._writer = writer
         self._writing = asyncio.Lock()
         self._gathered: list[bytes] = []
+        """Lines, whole ones together or a large one in pieces."""
         self._size = 0
         self._rest: bytes | memoryview = b""
         """What a write left over, to be written before all else."""
@@ -286,15 +287,30 @@ class _Outlet:
         bodies: list[bytes] = []
         for each in answered:
             if type(each) is CallState:
-                assert each.outcome is not None
-                body = each.exchange.body(each.outcome)
+                outcome = each.outcome
+                assert outcome is not None
+                if type(outcome) is Done and len(outcome.body) > _GATHERED_BYTES:
+                    self._put(_lines(bodies), *_line_of(each.exchange.pieces(outcome)))
+                    bodies = []
+                    continue
+                body = each.exchange.body(outcome)
             else:
                 told = cast("Answer", each)
                 body = None if told.is_notification else told.body
+                if body is not None and len(body) > _GATHERED_BYTES:
+                    self._put(_lines(bodies), *_line_of((body,)))
+                    bodies = []
+                    continue
             if body is not None:
                 bodies.append(body)
-        self._gathered += bodies
-        self._size += sum(map(len, bodies)) + len(bodies)
+        if bodies:
+            lines = _lines(bodies)
+            self._gathered.append(lines)
+            self._size += len(lines)
+
+    def _put(self, *pieces: bytes) -> None:
+        self._gathered += pieces
+        self._size += sum(map(len, pieces))
 
     def has_room_for(self, message: bytes) -> bool:
         """Return whether to queue a message that may be dropped.
@@ -303,12 +319,12 @@ class _Outlet:
         one notification of a change is enough.
         """
         is_behind = self._writing.locked() or bool(self._rest)
+        # `put_now` queues each as a piece of its own, so that it is found again.
         return self.has_room and not (is_behind and message in self._gathered)
 
     def put_now(self, message: bytes) -> None:
         """Queue a message without waiting."""
-        self._gathered.append(message)
-        self._size += len(message) + 1
+        self._put(message, b"\n")
 
     async def flush(self) -> None:
         """Write what is queued.
@@ -321,12 +337,10 @@ class _Outlet:
             if self._rest:
                 rest, self._rest = self._rest, b""
                 await self._writer.write(rest)
-            if len(self._gathered) == 1 and len(self._gathered[0]) > _GATHERED_BYTES:
-                (large,), self._gathered, self._size = self._gathered, [], 0
-                await self._writer.write(large)  # not copied for a line end
-                await self._writer.write(b"\n")
-            elif self._gathered:
-                await self._writer.write(self._take_all())
+            if self._gathered:
+                # Small ones are joined: a system that cannot write without blocking writes each piece alone.
+                is_large, pieces = self._size > _GATHERED_BYTES, self._take_all()
+                await self._writer.write(*(pieces if is_large else (b"".join(pieces),)))
         self._tell_of_room()
 
     def flush_now(self) -> bool:
@@ -339,16 +353,15 @@ class _Outlet:
         if self._gathered:
             if self._size > _GATHERED_BYTES:
                 return False
-            self._rest = self._writer.write_now(self._take_all())
+            self._rest = self._writer.write_now(b"".join(self._take_all()))
             if self._rest:
                 return False
             self._tell_of_room()
         return True
 
-    def _take_all(self) -> bytes:
+    def _take_all(self) -> list[bytes]:
         gathered, self._gathered, self._size = self._gathered, [], 0
-        gathered.append(b"")  # for the last line end
-        return b"\n".join(gathered)
+        return gathered
 
     def _tell_of_room(self) -> None:
         if self.on_room:
@@ -368,3 +381,12 @@ class _Outlet:
         """Write what is queued; if the client has stopped reading, the next answer raises the error."""
         with contextlib.suppress(BrokenPipeError):
             await self.flush_all()
+
+
+def _lines(messages: list[bytes]) -> bytes:
+    return b"\n".join((*messages, b""))  # with the last line end
+
+
+def _line_of(pieces: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return a large message as a line, in its pieces; a notification has no answer, and no pieces."""
+    return (*pieces, b"\n") if pieces else ()

@@ -21,7 +21,7 @@ import select
 import selectors
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from portbook.text.named_tuple import NamedTuple
@@ -35,6 +35,9 @@ _PIECE: Final = 512 if sys.platform == "darwin" else 4096
 
 # A pipe holds a chunk unless it is asked for more; this is the most that Linux gives without privileges.
 _WIDE_PIPE: Final = 1 << 20
+
+# How many pieces a system takes in one write: POSIX's IOV_MAX on Linux and macOS.
+_MOST_PIECES: Final = 1024
 
 # What a system or a kind of descriptor answers that cannot write without blocking: Linux can since 6.4.
 _CANNOT: Final = frozenset({errno.EOPNOTSUPP, errno.ESPIPE, errno.EINVAL, errno.ENOSYS})
@@ -77,6 +80,7 @@ class Reader:
         self._descriptor = descriptor
         self._watch = _watch(descriptor, selectors.EVENT_READ)
         self._is_stopped = False
+        self._is_wide = False
         self._most = _CHUNK
         self._coming: asyncio.Future[bytes] | None = None
         """What the next read returns, while it is waited for."""
@@ -161,7 +165,8 @@ class Reader:
             return b""
         if self._watch is not None:  # the rest of a large message is read in fewer turns of the loop
             is_within_message = len(taken) >= _CHUNK and b"\n" not in taken
-            if is_within_message and self._most == _CHUNK:
+            if is_within_message and not self._is_wide:
+                self._is_wide = True
                 _widen(self._descriptor)
             self._most = _WIDE_PIPE if is_within_message else _CHUNK
         return taken
@@ -193,16 +198,20 @@ class Writer:
         if self._room is not None:
             asyncio.get_running_loop().call_later(_PATIENCE_S, _give_up, self._room)
 
-    async def write(self, data: bytes | memoryview) -> None:
-        """Write all of `data`.
+    async def write(self, *pieces: bytes | memoryview) -> None:
+        """Write all pieces, one after the other: to join large ones would take as long as to write them.
 
         Raises `BrokenPipeError` where the client has stopped reading, or reads nothing while this hurries.
         """
-        left = memoryview(data)
+        left = [memoryview(piece) for piece in pieces if piece]
+        if not self._is_wide and sum(map(len, left)) > _CHUNK:
+            self._is_wide = True
+            _widen(self._descriptor)
         while left:
-            before = len(left)
-            left = self.write_now(left)
-            if len(left) == before and self._watch is not None:
+            written = self._write_some(left[:_MOST_PIECES])
+            if written:
+                _drop(left, written)
+            elif self._watch is not None:
                 await self._wait_for_room(self._watch)
 
     async def _wait_for_room(self, watch: selectors.DefaultSelector) -> None:
@@ -222,29 +231,26 @@ class Writer:
 
         Raises `BrokenPipeError` where the client has stopped reading.
         """
-        if len(data) > _CHUNK and not self._is_wide:
-            self._is_wide = True
-            _widen(self._descriptor)
         view = memoryview(data)
-        try:
-            return view[self._write_some(view) :]
-        except ConnectionResetError as error:  # a TCP socket's error for the same
-            raise BrokenPipeError(*error.args) from None
+        return view[self._write_some((view,)) :]
 
-    def _write_some(self, view: memoryview) -> int:
+    def _write_some(self, views: Sequence[memoryview]) -> int:
         """Write what can be written without blocking; return how much it was."""
-        if self._watch is None:
-            return os.write(self._descriptor, view)
-        if self._can_try:
-            try:
-                return os.pwritev(self._descriptor, (view,), -1, os.RWF_NOWAIT)
-            except BlockingIOError:
-                return 0
-            except OSError as error:
-                if error.errno not in _CANNOT:
-                    raise
-                self._can_try = False
-        return os.write(self._descriptor, view[:_PIECE]) if self._poll.poll(0) else 0
+        try:
+            if self._watch is None:
+                return os.writev(self._descriptor, views)
+            if self._can_try:
+                try:
+                    return os.pwritev(self._descriptor, views, -1, os.RWF_NOWAIT)
+                except BlockingIOError:
+                    return 0
+                except OSError as error:
+                    if error.errno not in _CANNOT:
+                        raise
+                    self._can_try = False
+            return os.write(self._descriptor, views[0][:_PIECE]) if self._poll.poll(0) else 0
+        except ConnectionResetError as error:  # a TCP socket's error where the client has stopped reading
+            raise BrokenPipeError(*error.args) from None
 
     def close(self) -> None:
         """Stop watching the descriptor; it stays open."""
@@ -254,6 +260,17 @@ class Writer:
 
 def _leave(_: bytes) -> bool:
     return False
+
+
+def _drop(views: list[memoryview], count: int) -> None:
+    """Drop the first `count` bytes of `views`."""
+    whole = 0
+    while whole < len(views) and len(views[whole]) <= count:
+        count -= len(views[whole])
+        whole += 1
+    del views[:whole]
+    if count:
+        views[0] = views[0][count:]
 
 
 def _widen(descriptor: int) -> None:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import NotJSON
-from portbook.envelope.request_for_envelope import CONTROLS, Controls, Default, are_plain, read_controls
 from portbook.errors import Ending
-from portbook.model import JSON, EnvelopeRequest, JSONObject, Occasion
+from portbook.model import ENVELOPE_CONTROLS, JSON, EnvelopeRequest, JSONObject, Occasion
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
+    from portbook.envelope.request_for_envelope import Controls, Default
     from portbook.envelope.result_put_into_envelope import RecordedResults
     from portbook.provenance.record_inputs_and_outputs import Subject
     from portbook.provenance.signing import Signer
@@ -32,6 +33,14 @@ _NO_FORM: Final = (None, None)
 # How many forms of records are kept, of some 3 KiB each: few servers have as many tools. Without a limit,
 # those of tools that servers behind us rename would stay.
 _MAX_FORMS: Final = 1_024
+
+
+@cache
+def _reading() -> tuple[Callable[[Controls], bool], Callable[..., Controls]]:
+    """Return what reads controls, imported once: late, because most servers never make an envelope."""
+    from portbook.envelope.request_for_envelope import are_plain, read_controls
+
+    return are_plain, read_controls
 
 
 class KnownRun(NamedTuple):
@@ -67,6 +76,7 @@ class CallEnvelopes:
         """Return the controls of the envelope, or None where no envelope is wanted."""
         if self._default == "off" and (wish is None or not (wish.is_required or _asks(wish.meta))):
             return None  # nearly every call
+        _, read_controls = _reading()
         wish = wish or _NO_REQUEST
         default: Default = "wrap" if wish.is_required and self._default == "off" else self._default
         limit: Any = wish.preferences.get("max_output_bytes")
@@ -82,6 +92,7 @@ class CallEnvelopes:
         self, outcome: JSON | Ending, controls: Controls, wish: EnvelopeRequest | None, known: KnownRun
     ) -> JSONObject:
         """Return the envelope of an outcome; a warning says where it was redacted."""
+        are_plain, _ = _reading()
         wish = wish or _NO_REQUEST
         if are_plain(controls) and not (known.is_redacted or wish.artifacts or isinstance(outcome, Ending)):
             try:
@@ -150,4 +161,4 @@ def _subject(wish: EnvelopeRequest, known: KnownRun) -> Subject:
 
 
 def _asks(meta: JSON) -> bool:
-    return isinstance(meta, dict) and not CONTROLS.isdisjoint(meta)
+    return isinstance(meta, dict) and not ENVELOPE_CONTROLS.isdisjoint(meta)

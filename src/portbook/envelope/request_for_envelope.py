@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.errors import Finding, Reason, Refused
-from portbook.model import JSON, JSONObject
+from portbook.model import ENVELOPE_CONTROLS, JSON, JSONObject
 from portbook.provenance.require_length import require_length
 from portbook.schema.engine import Validator
 from portbook.text.named_tuple import NamedTuple
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from portbook.provenance.artifacts import Artifact
 
 __all__ = [
-    "CONTROLS",
     "REQUEST",
     "Controls",
     "Default",
@@ -108,8 +107,6 @@ Mode = Literal["minimal", "full"]
 # For callers that ask for nothing: the bare result, an envelope, or an envelope with provenance.
 Default = Literal["off", "wrap", "provenance"]
 
-CONTROLS: Final = frozenset({"capture_provenance", "capture_artifacts", "provenance_mode", "parents"})
-
 # The parents that one record may name.
 _MAX_PARENTS: Final = 100
 _MAX_RUN_ID: Final = 200
@@ -140,7 +137,7 @@ class Controls:
 
 # What most callers with controls ask for.
 RECORD_ALONE: Final = Controls(capture_provenance=True)
-_FURTHER: Final = CONTROLS - {"capture_provenance"}
+_FURTHER: Final = ENVELOPE_CONTROLS - {"capture_provenance"}
 
 
 def are_plain(controls: Controls) -> bool:

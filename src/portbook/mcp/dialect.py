@@ -19,7 +19,6 @@ from typing import Any, Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.portbook_meta import context_of, controls_of
-from portbook.envelope.request_for_envelope import CONTROLS
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import (
     NAME_AND_ARGUMENTS,
@@ -34,6 +33,7 @@ from portbook.mcp.notifications_to_client import Notifications
 from portbook.mcp.results import Results
 from portbook.mcp.rounds_and_request_state import Carried, StateCodec, carried_by
 from portbook.model import (
+    ENVELOPE_CONTROLS,
     JSON,
     NO_CONTEXT,
     NO_WISH,
@@ -255,7 +255,7 @@ class McpDialect:
         context = context_of(controls) if meta else NO_CONTEXT
         approval, carried = controls.approval, None
         wish = NO_WISH if kind == "tool" else None
-        if wish is not None and not CONTROLS.isdisjoint(meta):
+        if wish is not None and not ENVELOPE_CONTROLS.isdisjoint(meta):
             wish = EnvelopeRequest(meta)
         if not revision.has_handshake and flaw is None and kind in _ROUNDS and not _CARRY.isdisjoint(params):
             bound = partial(bound_to, method, name, arguments, arrival.key)

@@ -39,7 +39,7 @@ from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.mirrored_headers import VERSION, refuse_params
 from portbook.protocol.negotiation import Session
 from portbook.protocol.revisions_and_methods import Revision
-from portbook.text.named_tuple import NamedTuple, new_tuple
+from portbook.text.named_tuple import new_tuple
 from portbook.text.slotted import slotted
 from portbook.tools.catalog import Tool
 from portbook.tools.uri_templates import MAX_URI
@@ -79,7 +79,8 @@ class ClientLink:
     """Whether the client gets what is emitted before the answer."""
 
 
-class McpParts(NamedTuple):
+@slotted
+class McpParts:
     """What all exchanges share."""
 
     results: Results
@@ -279,28 +280,33 @@ class McpExchange(Exchange):
         if sealing is None or sealing.tool is not tool:  # a server behind us may change what it offers
             sealing = self._sealing_of(tool)
         shaped: JSONObject
-        around = sealing.around
+        around, allows = sealing.around, sealing.allows
         has_meta = is_redacted or envelope is not None or links
         if around is None or type(result) is not dict:
             shaped = sealing.shape(result, body, self.params)
         else:  # nearly every result
-            blocks: list[JSON] = [{"type": "text", "text": body.decode()}]
+            text = body.decode()
+            blocks: list[JSON] = [{"type": "text", "text": text}]
             shaped = {"content": blocks, "structuredContent": result}
             if around.wraps:
                 shaped["structuredContent"] = {"result": result}
             if around.kind is not None:
                 shaped["resultType"] = around.kind
-            if not has_meta and len(body) < LARGE:
+            if not has_meta:
                 # Its own JSON stands in there twice: as a text, and as it is.
-                text = body.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-                sealed = around.before, text, around.between, body, around.after
-                if sealing.allows(shaped):
+                before, between, after = around.before, around.between, around.after
+                sealed = (
+                    (before, body.replace(b"\\", b"\\\\").replace(b'"', b'\\"'), between, body, after)
+                    if len(body) < LARGE
+                    else around.pieces_of_large(text, body)
+                )
+                if allows(shaped):
                     return sealed
                 return results.settle_invalid(method, shaped, sealed, revision)
         if has_meta:
             shaped = with_meta(shaped, envelope if tool.spec.kind == "tool" else None, is_redacted, links)
         told = _written(shaped if len(body) < LARGE else writable(shaped, result, body))
-        return told if sealing.allows(shaped) else results.settle_invalid(method, shaped, told, revision)
+        return told if allows(shaped) else results.settle_invalid(method, shaped, told, revision)
 
     def _sealing_of(self, tool: Tool) -> Sealing:
         """Return how the results of a tool are sealed, found with its first one."""
@@ -345,6 +351,13 @@ class McpExchange(Exchange):
             return b"".join((BEFORE_ID, self.identifier, BEFORE_RESULT, told, b"}"))  # as `result_frame`
         assert isinstance(outcome, Ending)
         return write_error(self._with_uri(outcome), self.identifier, self._settled_revision)
+
+    def pieces(self, outcome: Outcome) -> tuple[bytes, ...]:
+        """Return the pieces of that message."""
+        told = outcome.sealed if type(outcome) is Done else None
+        if type(told) is not tuple:
+            return (self.body(outcome),)
+        return (BEFORE_ID, self.identifier, BEFORE_RESULT, *told, b"}")
 
     def write(self, completed: Completed) -> Answer:
         """Return the answer to the request."""
@@ -456,14 +469,14 @@ class CallForm:
 
         None where it may be more than that, and where the official schema does not allow it.
         """
-        headers = arrival.headers
+        headers, is_sound = arrival.headers, self._is_sound
         if (
             len(params) != NAME_AND_ARGUMENTS
             or type(identifier) is not bytes
             or link.session.revision is not self.revision
             or arrival.traceparent
             or (headers is not None and headers.get(VERSION) != self._contract)
-            or not self._is_sound(message)  # so it is of this method, and its arguments are an object
+            or not is_sound(message)  # so it is of this method, and its arguments are an object
         ):
             return None
         call = _new(Call)

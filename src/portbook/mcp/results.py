@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from portbook.canonical import as_written
+from portbook.canonical import as_written, rewritten_bytes
 from portbook.errors import Failed, Reason
 from portbook.mcp.error_results_and_http_status import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.listings_and_cache_lifetime import as_page, is_object_schema, kept_for
@@ -19,7 +19,7 @@ from portbook.model import JSON, JSONObject, Sealed
 from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.message_validation import INPUT_REQUIRED, RESULT, Mode, SchemaValidator, first_of
 from portbook.protocol.revisions_and_methods import Revision
-from portbook.text.named_tuple import NamedTuple
+from portbook.text.slotted import slotted
 from portbook.tools.catalog import Tool
 
 __all__ = [
@@ -47,7 +47,8 @@ LARGE: Final = 4096
 Shape: TypeAlias = Callable[[Any, bytes, JSONObject], JSONObject]
 
 
-class AroundObject(NamedTuple):
+@slotted
+class AroundObject:
     """What MCP's form has around the JSON of a tool's object: it is there as a text, and as it is."""
 
     before: bytes
@@ -58,8 +59,13 @@ class AroundObject(NamedTuple):
     kind: str | None
     """The type of the result, where the revision has one."""
 
+    def pieces_of_large(self, text: str, body: bytes) -> tuple[bytes, ...]:
+        """Return the form of a large object, whose JSON is `text`: quoted in one pass instead of two."""
+        return self.before[:-1], rewritten_bytes(text), self.between[1:], body, self.after
 
-class Sealing(NamedTuple):
+
+@slotted
+class Sealing:
     """How the results of one tool are sealed in one revision."""
 
     tool: Tool

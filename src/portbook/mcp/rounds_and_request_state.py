@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Final, Protocol, cast
@@ -20,6 +18,7 @@ from portbook.canonical import canonical_bytes, fingerprint
 from portbook.clock import Clock, later
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, InputNeeded, JSONObject, Resumption
+from portbook.text.sha256 import hmac_sha256, is_same_digest, sha256
 from portbook.text.slotted import slotted
 
 __all__ = ["Carried", "SignedStates", "StateCodec", "carried_by"]
@@ -59,15 +58,15 @@ class SignedStates:
             body, signature = _decoded(body_text), _decoded(signature_text)
         except (binascii.Error, ValueError):
             return None
-        if not hmac.compare_digest(signature, self._signature(body, bound)):
+        if not is_same_digest(signature, self._signature(body, bound)):
             return None
         state = cast("JSONObject", orjson.loads(body))
         is_current = self._clock.now() < cast("str", state["until"])
         return cast("JSONObject", state["content"]) if is_current else None
 
     def _signature(self, body: bytes, bound: JSON) -> bytes:
-        what = canonical_bytes([_FORM, bound, hashlib.sha256(body).hexdigest()])
-        return hmac.new(self._key(), what, hashlib.sha256).digest()
+        what = canonical_bytes([_FORM, bound, sha256(body).hexdigest()])
+        return hmac_sha256(self._key(), what).digest()
 
 
 def _encoded(data: bytes) -> str:

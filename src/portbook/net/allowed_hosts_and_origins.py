@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from ipaddress import ip_address
 from typing import Final
 
 from portbook.errors import Reason, Refused
@@ -120,6 +119,8 @@ def _authority_of(text: str) -> _Authority | None:
     port = None if digits is None else int(digits)
     if bracketed is None:
         return _Authority(name.lower(), port)
+    from ipaddress import ip_address  # late: over STDIO there is no Host
+
     try:
         return _Authority(str(ip_address(bracketed)), port)
     except ValueError:
@@ -161,6 +162,8 @@ def _listed_origin(number: int, text: str) -> _Origin:
 def _is_loopback(name: str) -> bool:
     if name == "localhost":
         return True
+    from ipaddress import ip_address
+
     try:
         return ip_address(name).is_loopback
     except ValueError:

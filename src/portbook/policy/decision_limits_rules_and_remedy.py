@@ -14,12 +14,12 @@ from portbook.canonical import fingerprint, json_bytes
 from portbook.errors import Reason
 from portbook.globs import matches
 from portbook.model import JSONObject
-from portbook.policy.where_condition import Condition
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.spec import Effect, ToolSpec
 
 if TYPE_CHECKING:
     from portbook.net.destinations import Destinations
+    from portbook.policy.where_condition import Condition
     from portbook.tools.http_operation import HttpOperation
 
 __all__ = [

@@ -9,7 +9,6 @@ from portbook.canonical import NotJSON, fingerprint
 from portbook.globs import problem_of
 from portbook.model import JSONObject
 from portbook.policy.decision_limits_rules_and_remedy import LIMIT_NAMES, Action, Limits, Policy, Rule
-from portbook.policy.where_condition import KEYWORDS, Condition, UntoldTypes, spoken_types, unknown_keyword
 from portbook.schema.engine import BadSchema, validator_for
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.http_methods import METHODS
@@ -17,6 +16,7 @@ from portbook.tools.spec import Effect
 
 if TYPE_CHECKING:
     from portbook.net.destinations import Destinations
+    from portbook.policy.where_condition import Condition
 
 __all__ = ["BadPolicy", "read_policy"]
 
@@ -242,6 +242,14 @@ def _where(here: Path, given: Any) -> tuple[Condition, ...]:
 
 
 def _condition(here: Path, pointer: str, schema: Any) -> Condition:
+    from portbook.policy.where_condition import (  # late: few rules have a condition
+        KEYWORDS,
+        Condition,
+        UntoldTypes,
+        spoken_types,
+        unknown_keyword,
+    )
+
     if pointer and not pointer.startswith("/"):
         raise BadPolicy(here, f"is not a JSON Pointer; write {'/' + pointer[:80]!r}")
     if not isinstance(schema, dict | bool):

@@ -7,7 +7,6 @@ validated.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from portbook.schema.engine import BadSchema, Validator, compile_official, compi
 from portbook.schema.json_schema_drafts import dialect_of
 from portbook.schema.official_schema_digests import PINS
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.sha256 import sha256
 
 __all__ = [
     "NEWEST",
@@ -232,7 +232,7 @@ def _read_pinned(revision: str) -> bytes:
         raise BrokenSchema(
             f"{path}: the embedded schema cannot be read ({error.strerror}); {remedy}"
         ) from None
-    if hashlib.sha256(data).hexdigest() != pin.sha256:
+    if sha256(data).hexdigest() != pin.sha256:
         raise BrokenSchema(f"{path}: the embedded schema differs from its pin; {remedy}")
     return data
 

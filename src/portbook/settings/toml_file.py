@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from bisect import bisect_right
 from itertools import count
 from pathlib import Path as FilePath
 from typing import Any, Final, TypeAlias
@@ -77,7 +76,7 @@ def parse_toml(text: str, shown: str) -> TomlFile:
 
     Raises `BadSettings` where it is not TOML, with line and column.
     """
-    import tomllib  # 20 ms, only where there is a file
+    import tomllib  # late: only where there is a file
 
     try:
         return TomlFile(shown, tomllib.loads(text), TomlPositions(text))
@@ -164,6 +163,9 @@ class TomlPositions:
 
     def of(self, path: Path) -> Position:
         """Return where `path` is, else the first key in it, else the nearest key that holds it."""
+        # A policy asks for all of its limits, and most files have none of them: nothing is read for those.
+        if path and str(path[0]) not in self._text and "\\" not in self._text:  # a key may have escapes
+            return Position(1, 1)
         if not self._starts:
             self._read()
         while path:
@@ -176,6 +178,8 @@ class TomlPositions:
 
     def _at(self, offset: int) -> Position:
         """Return the position of the character at `offset`."""
+        from bisect import bisect_right  # late: only where a message or a decision names a place
+
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
 
@@ -254,7 +258,7 @@ def _keys(text: str, at: int) -> tuple[tuple[str, ...], int]:
 def _plain(key: str) -> str:
     if key[0] not in "\"'":
         return key
-    import tomllib  # 20 ms, only where a key is quoted
+    import tomllib  # late: only where a key is quoted
 
     value: str = tomllib.loads(f"k = {key}")["k"]
     return value

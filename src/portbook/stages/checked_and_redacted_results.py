@@ -29,6 +29,7 @@ __all__ = [
     "bytes_of",
     "checked_relay",
     "enclosed",
+    "has_null",
     "is_suspect",
     "may_be_enclosed",
     "redacted",
@@ -50,15 +51,19 @@ def bytes_of(result: Any) -> bytes:
         body = rewritten_bytes(result)
     except NotJSON as error:
         raise _not_json(error) from None
-    if len(body) > LARGE_BYTES or b"null" in body:
+    may_have_nan = has_null(body.decode()) if len(body) > LARGE_BYTES else b"null" in body
+    if may_have_nan:
         require_finite(body, result)
     return body
 
 
+def has_null(text: str) -> bool:
+    """Return whether the word null is in a large text."""
+    return _HAS_NULL.accepts(text)
+
+
 def require_finite(body: bytes, result: Any) -> None:
     """Raise `Failed` where a null of `body` stands for a number that JSON does not have."""
-    if len(body) > LARGE_BYTES and not _HAS_NULL.accepts(body.decode()):
-        return
     try:
         without_nan(body, result)
     except NotJSON as error:
@@ -69,10 +74,13 @@ def _not_json(error: NotJSON) -> Failed:
     return Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),))
 
 
-def is_suspect(body: bytes, tool: Tool, state: CallState) -> bool:
-    """Return whether a result may contain a secret that the caller must not get; a no is always right."""
+def is_suspect(body: bytes, text: str, tool: Tool, state: CallState) -> bool:
+    """Return whether a result may contain a secret that the caller must not get; a no is always right.
+
+    `text` is the text of its JSON `body`.
+    """
     redactor = state.in_force.rules.redactor
-    return redactor is not None and tool.spec.secrets != "give" and redactor.might_touch(body)
+    return redactor is not None and tool.spec.secrets != "give" and redactor.might_touch(body, text)
 
 
 def redacted(

@@ -45,6 +45,9 @@ __all__ = ["Recorder", "both_views", "intent_view", "record_lines", "without_sec
 # of a call whose time is known.
 _MOMENT_S: Final = 0.001
 
+# A float, by which a float is multiplied in half the steps.
+_US_PER_S: Final = 1e6
+
 # More than an answer has, and still a bound on what one call can write.
 _MAX_VIOLATIONS: Final = 100
 
@@ -135,8 +138,9 @@ class Recorder:
 
     def record(self, state: CallState, *, is_held: bool = False) -> None:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
-        ended = state.ended = self.tick()
-        duration_us = state.duration_us = floor((ended - state.started) * 1_000_000 + 0.5)
+        tick = self.tick
+        ended = state.ended = tick()
+        duration_us = state.duration_us = floor((ended - state.started) * _US_PER_S + 0.5)
         if ended >= self._until:
             self._ts, self._until = self._now().encode(), ended + _MOMENT_S
         call, outcome, forms = state.call, state.outcome, state.forms
@@ -287,8 +291,11 @@ def record_lines(
     request, trace, span = ids
     if call.trace is not None:
         trace = _in_quotes(trace)
-    ms = max(0, duration_us) // 1000  # a clock of a test may go back
-    took = (_DECIMALS[ms] if ms < _FEW else b"%d" % ms) + _THOUSANDTHS[duration_us % 1000]
+    if 0 <= duration_us < _FEW:
+        took = _BELOW_ONE[duration_us]
+    else:
+        whole, thousandths = divmod(max(0, duration_us), 1000)  # a clock of a test may go back
+        took = b"%d%b" % (whole, _BELOW_ONE[thousandths][1:])
     got = _DECIMALS[size] if size < _FEW else b"%d" % size
     given = _DECIMALS[sent] if sent < _FEW else b"%d" % sent
     last, envelope, execution = form.stamped
@@ -337,8 +344,8 @@ def intent_view(
 _FEW: Final = 1000
 _DECIMALS: Final = tuple(b"%d" % number for number in range(_FEW))
 
-# Thousandths as they follow a number: `.5`, `.001`, and `.0` for none. Durations have them all.
-_THOUSANDTHS: Final = (b".0", *((b".%03d" % number).rstrip(b"0") for number in range(1, 1000)))
+# Thousandths: `0.5`, `0.001`, and `0.0` for none. Most calls take less than a millisecond.
+_BELOW_ONE: Final = (b"0.0", *((b"0.%03d" % number).rstrip(b"0") for number in range(1, 1000)))
 
 
 def _in_quotes(text: bytes) -> bytes:

@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import json
 import os
 import re
@@ -23,6 +21,7 @@ from portbook.model import Caller
 from portbook.stores.connection_clock_and_errors import Connection
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.sha256 import is_same_digest, sha256
 
 if TYPE_CHECKING:
     from portbook.stores.store_port import StorePort
@@ -72,7 +71,7 @@ def new_key(draw: Callable[[int], bytes]) -> str:
 
 def digest_of_key(key: str) -> str:
     """Return the sha256 of a key, in hexadecimal: the only form in which keys are stored."""
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Callers:
@@ -156,7 +155,7 @@ class Callers:
         return (
             key is not None
             and self._operator is not None
-            and hmac.compare_digest(self._operator, digest_of_key(key))
+            and is_same_digest(self._operator, digest_of_key(key))
         )
 
 
@@ -164,7 +163,7 @@ def _owner_of(digest: str, keys: Iterable[AllowedKey]) -> Caller | None:
     """Return the caller of the key with this digest, if it is one of `keys`."""
     owner = None
     for each in keys:  # all of them, so that timing does not reveal a near match
-        if hmac.compare_digest(each.sha256.lower(), digest):
+        if is_same_digest(each.sha256.lower(), digest):
             owner = Caller(each.name, each.tools)
     return owner
 

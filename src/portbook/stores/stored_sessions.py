@@ -6,7 +6,6 @@ A session's id works like a password while the session lasts, so only its digest
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -16,6 +15,7 @@ from portbook.clock import Clock, later
 from portbook.model import JSONObject
 from portbook.stores.connection_clock_and_errors import Connection, prune_rows
 from portbook.text.named_tuple import NamedTuple
+from portbook.text.sha256 import sha256
 
 if TYPE_CHECKING:
     from portbook.stores.mailbox import DraftMail
@@ -166,4 +166,4 @@ def _put(connection: Connection, now: str, mail: Sequence[DraftMail]) -> None:
 
 def digest_of(session_id: str) -> str:
     """Return the digest of a session's id, which stands for it in the store."""
-    return hashlib.sha256(session_id.encode()).hexdigest()
+    return sha256(session_id.encode()).hexdigest()

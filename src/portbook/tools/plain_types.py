@@ -16,6 +16,7 @@ import typing
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from operator import countOf
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from portbook.canonical import NotJSON, json_bytes
@@ -240,8 +241,9 @@ def _are_kept(items: list[Any], kept: frozenset[type]) -> bool:
     if len(items) < _LONG:
         return kept.issuperset(map(type, items))
     # Most long lists hold one type, which is counted in two thirds of the time of looking each up.
-    kinds = list(map(type, items))
-    return kinds[0] in kept and (kinds.count(kinds[0]) == len(kinds) or kept.issuperset(kinds))
+    first = cast("type[object]", type(items[0]))
+    is_one = first in kept and countOf(map(type, items), first) == len(items)
+    return is_one or kept.issuperset(map(type, items))
 
 
 def _members(convert: _Convert, kept: frozenset[type], value: Any) -> dict[str, Any]:

@@ -16,12 +16,12 @@ silently move to a different tool when tools come and go.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Final, Literal
 
 from portbook.model import Kind
 from portbook.text.late_pattern import late_pattern
+from portbook.text.sha256 import sha256
 
 __all__ = [
     "ASSET_TOOLS",
@@ -91,7 +91,7 @@ def _with_tail_kept(shown: str, name: str, longest: int) -> str:
 
 def name_digest(text: str) -> str:
     """Return ten letters and digits that tell `text` from all others."""
-    number = int.from_bytes(hashlib.sha256(text.encode()).digest())
+    number = int.from_bytes(sha256(text.encode()).digest())
     digits = ""
     for _ in range(_DIGEST):
         number, digit = divmod(number, len(_DIGITS))

@@ -11,7 +11,7 @@ import importlib.util
 import linecache
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -66,7 +66,9 @@ class ToolsetLoader:
     as a module: the command line may name what the settings name too. So is one that another one imports.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, redact: Callable[[str], str] = str) -> None:
+        """Import sources; `redact` takes secrets out of what they raise, which may quote anything."""
+        self._redact = redact
         self._files: set[tuple[int, int]] = set()
         self._found: set[int] = set()
 
@@ -78,23 +80,33 @@ class ToolsetLoader:
         file = _file_of(source)
         if file is not None and file in self._files:
             return []
-        new = [toolset for toolset in load_toolsets(source) if id(toolset) not in self._found]
+        found = load_toolsets(source, self._redact)
+        new = [toolset for toolset in found if id(toolset) not in self._found]
         self._found.update(map(id, new))
         if file is not None:
             self._files.add(file)
         return new
 
 
-def load_toolsets(source: str) -> list[Toolset]:
+def load_toolsets(source: str, redact: Callable[[str], str] = str) -> list[Toolset]:
     """Import `source`, a path that ends in .py or a module's name, and return its toolsets.
+
+    `redact` takes secrets out of what it raises.
 
     Raises `BadTool` where it does not exist, cannot be imported, or has no toolset.
     """
+    if not source:
+        raise MissingToolset("a toolset has an empty name; name a file that ends in .py, or a module")
     is_file = source.endswith(".py")
+    if ".py:" in source:
+        file, _, _ = source.partition(":")
+        raise MissingToolset(f"{source}: name the file alone, {file}; every toolset in it is served")
     if not is_file and ("/" in source or source.startswith(".") or Path(source).is_file()):
         raise MissingToolset(f"{source}: not a toolset; name a file that ends in .py, or a module")
+    if not is_file and Path(source).is_dir() and _file_of(source) is None:
+        raise MissingToolset(f"{source}: is a folder; name a file in it")
     spare_the_search()
-    module = _import_file(Path(source)) if is_file else _import_module(source)
+    module = _import_file(Path(source), redact) if is_file else _import_module(source, redact)
     found = {id(value): value for value in vars(module).values() if isinstance(value, Toolset)}
     if not found:
         place = f"{shown_file(source)}:1:1" if is_file else source
@@ -118,9 +130,18 @@ def _file_of(source: str) -> tuple[int, int] | None:
     return None if status is None else (status.st_dev, status.st_ino)
 
 
-def _import_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise MissingToolset(f"{shown_file(str(path))}: no such file; create it, or correct the path")
+def _import_file(path: Path, redact: Callable[[str], str]) -> ModuleType:
+    problem = None
+    if path.is_dir():
+        problem = "is a folder; name a file in it"
+    elif not path.is_file():
+        problem = "no such file; create it, or correct the path"
+        if os.path.lexists(path):
+            problem = "not a regular file; name one"
+    elif not os.access(path, os.R_OK):
+        problem = "cannot be read; correct its rights"
+    if problem is not None:
+        raise MissingToolset(f"{shown_file(str(path))}: {problem}")
     imported = imported_from(path)
     if imported is not None:
         return imported
@@ -136,7 +157,7 @@ def _import_file(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         forget(module)
-        raise _explained(str(path), error) from error
+        raise _explained(str(path), error, redact) from error
     return module
 
 
@@ -164,40 +185,49 @@ def _module_name(path: Path) -> str:
     return numbered
 
 
-def _import_module(name: str) -> ModuleType:
+def _import_module(name: str, redact: Callable[[str], str]) -> ModuleType:
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise _explained(name, error) from error
+        raise _explained(name, error, redact) from error
 
 
-def _explained(source: str, error: BaseException) -> BadTool:
+def _explained(source: str, error: BaseException, redact: Callable[[str], str]) -> BadTool:
     """Return why a source cannot be imported, where in the author's code, and what to do."""
     # The innermost line of the author's code: lines of Portbook and of importlib do not help.
-    place = place_of_error(error, _not_theirs())
+    place, text = place_of_error(error, _not_theirs()), _text_of(error)
     if place is None and isinstance(error, ImportError | ValueError):
         file = Path(f"{source}.py")
         remedy = did_you_mean(str(file), (str(file),)) if file.is_file() else _remedy(error)
-        return MissingToolset(f"{source}: cannot be imported: {error}; {remedy}")
+        return MissingToolset(f"{source}: cannot be imported: {redact(text)}; {remedy}")
     place = place or source
     if isinstance(error, BadTool):
         return BadTool(f"{place}: {error}")
-    if isinstance(error, TypeError) and (found := _NO_OPTION.match(str(error))) is not None:
+    if isinstance(error, TypeError) and (found := _NO_OPTION.match(text)) is not None:
         return BadTool(
             f"{place}: @toolset.{found[1]} has no option {found[2]!r}; {_hint_of_option(*found.groups())}"
         )
     if isinstance(error, SyntaxError):
         return BadTool(f"{place}: not valid Python: {error.msg}; {_remedy(error)}")
-    return BadTool(f"{place}: cannot be imported: {type(error).__name__}: {error}; {_remedy(error)}")
+    said = f"{type(error).__name__}: {redact(text)}"
+    return BadTool(f"{place}: cannot be imported: {said}; {_remedy(error)}")
+
+
+def _text_of(error: BaseException) -> str:
+    """Return what an exception of the author says; it may fail to say it."""
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001 - the author's code
+        return f"(its text raised {type(broken).__name__})"
 
 
 def _remedy(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
-        return "correct this line, or the one before it"
+        return "correct this line, or the one before it" if error.lineno else "save it as text in UTF-8"
     if isinstance(error, SystemExit):
         return 'put what ends the program below if __name__ == "__main__":'
     if isinstance(error, ImportError):
-        if (error.name or "").startswith("mcp.") or "'FastMCP'" in str(error):
+        if (error.name or "").startswith("mcp.") or "'FastMCP'" in _text_of(error):
             return f"declare tools with a Toolset; {_FASTMCP} shows how"
         return _hint_of_name(error) or "correct the name, or install the package where Portbook is installed"
     if isinstance(error, AttributeError) and isinstance(error.obj, Toolset):
@@ -227,7 +257,7 @@ def _hint_of_option(decorator: str, option: str) -> str:
 
 def _hint_of_name(error: ImportError) -> str:
     """Return the public name that was meant, where a file imports one that its module does not have."""
-    found = _NO_NAME.match(str(error))
+    found = _NO_NAME.match(_text_of(error))
     known = getattr(sys.modules.get(error.name or ""), "__all__", ())
     return "" if found is None else did_you_mean(found[1], known)
 

@@ -107,6 +107,8 @@ def parse_strictly(frame: bytes) -> JSON:
     try:
         value: Any = jiter.from_json(frame, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
     except ValueError as error:
+        if not frame.strip():
+            raise _not_json("the text is empty; send one JSON value") from None
         if frame.startswith(b"\xef\xbb\xbf"):
             raise _not_json("starts with a byte order mark; send UTF-8 without one") from None
         raise _not_json(_describe(str(error))) from None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from portbook.model import Identity
 from portbook.text.late_pattern import late_pattern
+from portbook.text.sha256 import sha256
 
 __all__ = ["is_trace_id", "trace_of", "traceparent_of"]
 
@@ -31,7 +31,7 @@ def traceparent_of(identity: Identity) -> str:
     if not is_trace_id(trace):
         trace = trace.replace("-", "").lower()
         if not is_trace_id(trace):
-            trace = hashlib.sha256(identity.trace.encode()).hexdigest()[:_TRACE_DIGITS]
+            trace = sha256(identity.trace.encode()).hexdigest()[:_TRACE_DIGITS]
     return f"00-{trace}-{identity.span[:16]}-01"
 
 
