@@ -130,7 +130,7 @@ class Boundary:
         Return its call, which has ended, or a coroutine that returns the answer.
         """
         if self._servers is not None and not self._servers.is_settled:
-            return self._begin_settled(self._servers, message, identifier, arrival, chosen)
+            return self._begin_after(self._servers.settle, message, identifier, arrival, chosen)
         dialect = self._dialects.get(chosen)
         if dialect is not None:
             try:
@@ -138,21 +138,24 @@ class Boundary:
             except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
                 exchange = MessageExchange(call, dialect, identifier)
+            late = None if self._servers is None else self._servers.late_servers_of(exchange.call)
+            if late is not None:
+                return self._begin_after(late, message, identifier, arrival, chosen)
             begun = self._pipeline.begin(exchange)
             return begun if isinstance(begun, CallState) else _answered(begun)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return self._refuse(message, identifier, arrival, refusal)
 
-    async def _begin_settled(
+    async def _begin_after(
         self,
-        servers: Servers,
+        settle: Callable[[], Coroutine[Any, Any, object]],
         message: JSONObject,
         identifier: Id,
         arrival: Arrival,
         chosen: DialectName | None,
     ) -> Answer:
-        """Answer a message once the MCP servers behind us have said what they offer."""
-        await servers.settle()
+        """Answer a message once MCP servers behind us have said what they offer."""
+        await settle()
         begun = self._begin(message, identifier, arrival, chosen)
         return begun.reply() if isinstance(begun, CallState) else await begun
 
@@ -258,7 +261,7 @@ class Boundary:
         Return its call, which has ended, or a coroutine that returns the answer.
         """
         if self._servers is not None and not self._servers.is_settled:
-            return self._execute_settled(self._servers, frame, arrival, tool)
+            return self._execute_after(self._servers.settle, frame, arrival, tool)
         if frame is OVERSIZE:
             return self.refuse_execution(Refused(Reason.FRAME_TOO_LARGE), arrival)
         try:
@@ -267,14 +270,21 @@ class Boundary:
             exchange = RestExchange(unread(frame, arrival, refusal))
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             exchange = RestExchange(unread(frame, arrival, Refused(Reason.INTERNAL, note=place_of(error))))
+        late = None if self._servers is None else self._servers.late_servers_of(exchange.call)
+        if late is not None:
+            return self._execute_after(late, frame, arrival, tool)
         begun = self._pipeline.begin(exchange)
         return begun if isinstance(begun, CallState) else _answered(begun)
 
-    async def _execute_settled(
-        self, servers: Servers, frame: Frame, arrival: Arrival, tool: str | None
+    async def _execute_after(
+        self,
+        settle: Callable[[], Coroutine[Any, Any, object]],
+        frame: Frame,
+        arrival: Arrival,
+        tool: str | None,
     ) -> Answer:
-        """Run a request once the MCP servers behind us have said what they offer."""
-        await servers.settle()
+        """Run a request once MCP servers behind us have said what they offer."""
+        await settle()
         begun = self.execute(frame, arrival, tool)
         return begun.reply() if isinstance(begun, CallState) else await begun
 
@@ -302,6 +312,10 @@ class Boundary:
         }
         await self.settle()
         exchange: Exchange = self._envelope.read(message, b"1", arrival)
+        late = None if self._servers is None else self._servers.late_servers_of(exchange.call)
+        if late is not None:
+            await late()
+            exchange = self._envelope.read(message, b"1", arrival)
         if listener is not None:
             exchange = HeardExchange(exchange.call, listener)
         return await self._pipeline.run(exchange)

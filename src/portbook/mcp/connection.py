@@ -15,7 +15,7 @@ from portbook.dialects.dialect_choice import DialectName, choose_dialect
 from portbook.errors import Reason, Refused
 from portbook.exception_place import place_of
 from portbook.mcp.client_subscriptions import ClientSubscriptions
-from portbook.mcp.connection_parts import Parts, Servers
+from portbook.mcp.connection_parts import Parts
 from portbook.mcp.dialect import ServedMethod
 from portbook.mcp.exchange import REQUEST_MEMBERS, CallForm, ClientLink, McpExchange
 from portbook.mcp.messages_from_client import (
@@ -234,7 +234,7 @@ class McpConnection:
         self._speaks_mcp = True
         servers = self._servers
         if servers is not None and not servers.is_settled and _needs_servers(message):
-            answering = self._answer_settled(servers, message, identifier, arrival, link)
+            answering = self._answer_after(servers.settle, message, identifier, arrival, link)
             return Work(answering, Order.AT_ONCE, key_of(message.get("id")), method == RESULT_OF_TASK)
         if (
             method is None
@@ -251,19 +251,33 @@ class McpConnection:
             return Work(self._refuse(message, flaw, arrival, identifier))
         flaw = exchange.call.flaw
         key: Any = message.get("id")
+        if servers is not None and (late := servers.late_servers_of(exchange.call)) is not None:
+            answering = self._answer_after(late, message, identifier, arrival, link)
+            return Work(answering, Order.AT_ONCE, key_of(key))
         if flaw is None and key is not None:  # of a type that the schema allows
-            # Nothing is asked of a call beside which none runs, in a revision that has no tasks of its own.
-            is_plain = exchange.handler is None and exchange.revision.has_handshake
-            if self._running or not is_plain or "task" in exchange.params:
-                return self._take_request(exchange, key)
-            self._keep_form(exchange, message, served, tight_bytes)
-            return self._answer(exchange, key)
+            return self._take_sound(exchange, key, message, served, tight_bytes)
         if flaw is not None and self._is_unclaimed(message):
             exchange.call = unread(message, arrival, flaw)
         if nobody_waits(message):
             heeding = take_notification(self._pipeline, exchange, message, self.session, self._cancel_any)
             return Work(heeding)
         return self._answer(exchange, None)
+
+    def _take_sound(
+        self,
+        exchange: McpExchange,
+        key: Any,
+        message: JSONObject,
+        served: ServedMethod | None,
+        tight_bytes: int,
+    ) -> CallState | Work:
+        """Answer a valid request, and keep its form for the next one like it."""
+        # Nothing is asked of a call beside which none runs, in a revision that has no tasks of its own.
+        is_plain = exchange.handler is None and exchange.revision.has_handshake
+        if self._running or not is_plain or "task" in exchange.params:
+            return self._take_request(exchange, key)
+        self._keep_form(exchange, message, served, tight_bytes)
+        return self._answer(exchange, key)
 
     def _keep_form(
         self, exchange: McpExchange, message: JSONObject, served: ServedMethod | None, tight_bytes: int
@@ -301,11 +315,16 @@ class McpConnection:
         exchange = self._official.read(message, None, None, None, identifier, arrival, link, 0)
         return await take_notification(self._pipeline, exchange, message, self.session, self._cancel_any)
 
-    async def _answer_settled(
-        self, servers: Servers, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
+    async def _answer_after(
+        self,
+        settle: Callable[[], Coroutine[Any, Any, object]],
+        message: JSONObject,
+        identifier: Id,
+        arrival: Arrival,
+        link: ClientLink,
     ) -> Answer:
-        """Answer a request once the servers behind us have said what they offer."""
-        await servers.settle()
+        """Answer a request once servers behind us have said what they offer."""
+        await settle()
         begun = self._receive_one(message, identifier, arrival, link)
         return begun.reply() if isinstance(begun, CallState) else await begun.answering
 

@@ -9,7 +9,7 @@ from portbook.dialects.dialect_choice import DialectName
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.task_board import TaskBoard
-from portbook.model import Answer, Arrival, JSONObject
+from portbook.model import Answer, Arrival, Call, JSONObject
 from portbook.pipeline import Pipeline
 from portbook.stages.state import CallState
 from portbook.text.named_tuple import NamedTuple
@@ -28,6 +28,10 @@ class Servers(Protocol):
 
     async def settle(self) -> None:
         """Wait until it is."""
+        ...
+
+    def late_servers_of(self, call: Call) -> Callable[[], Coroutine[Any, Any, object]] | None:
+        """Return a wait for those that start slowly and may serve what `call` names, None where none may."""
         ...
 
     def end_session(self, session: str) -> None:

@@ -221,6 +221,12 @@ class Catalog:
         tool = self._tools.get(name) if kind == "tool" else self._served.get((kind, name))
         return tool if tool is None or tool.spec.is_on else None
 
+    def serves(self, name: str, kind: Kind) -> bool:
+        """Return whether an entry of this `kind` has `name` among its names; a withheld one counts."""
+        if kind == "tool":
+            return self.canonical_name(name) is not None
+        return (kind, name) in self._served or self.withheld_as(name, kind) is not None
+
     def canonical_name(self, name: str) -> str | None:
         """Return the canonical name of the tool with this canonical, listed or declared `name`, or None."""
         tool = self.by_any_name.get(name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from portbook.model import Kind
+from portbook.model import Call, Kind
 from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
 from portbook.protocol.message_validation import SchemaValidator
@@ -28,7 +28,8 @@ from portbook.upstreams.trust_by_lock import Trust, Withheld
 
 __all__ = ["Fleet"]
 
-# How long the first list waits for servers that start slowly; they are listed when they are there.
+# How long the first list waits for servers that start slowly; they are listed when they are there. A call
+# waits for as long as a server takes to start that may serve it.
 _SETTLE_S: Final = 10.0
 
 
@@ -75,8 +76,9 @@ class Fleet:
             if server.declared.start == "lazy":
                 server.has_offered = self.offers.put_known(server.declared)
         self._settling: asyncio.Task[None] | None = None
+        self._late: dict[str, asyncio.Task[None]] = {}
         self.is_settled = not self._servers
-        """Whether every server has been asked once what it offers."""
+        """Whether every server has said once what it offers, or failed to, or is late."""
 
     def __getitem__(self, alias: str) -> Supervisor:
         return self._servers[alias]
@@ -95,6 +97,17 @@ class Fleet:
         if not self.is_settled:
             self._settling = self._settling or asyncio.get_running_loop().create_task(self._settle())
             await asyncio.shield(self._settling)
+
+    def late_servers_of(self, call: Call) -> Callable[[], Coroutine[Any, Any, object]] | None:
+        """Return a wait for the servers that may turn out to serve what `call` names, None where none may.
+
+        It ends when they have said what they offer, or failed to.
+        """
+        name = call.tool
+        if not self._late or name is None or call.flaw is not None or self._shelf.serves(name, call.kind):
+            return None
+        starts = [start for alias, start in self._late.items() if self._may_serve(alias, name)]
+        return partial(asyncio.wait, starts) if starts else None
 
     def watch(self, uri: str) -> Callable[[], None]:
         """Hear of changes of a resource while a server offers it; return the function that stops it."""
@@ -180,14 +193,26 @@ class Fleet:
                 server.unwatch(uri)
 
     async def _settle(self) -> None:
-        starts = [
-            asyncio.get_running_loop().create_task(_started(each))
-            for each in self._servers.values()
+        starts = {
+            asyncio.get_running_loop().create_task(_started(each)): alias
+            for alias, each in self._servers.items()
             if not each.has_offered
-        ]
+        }
         if starts:
-            await asyncio.wait(starts, timeout=self._patience_s)
+            _, late = await asyncio.wait(starts, timeout=self._patience_s)
+            for start in late:
+                self._late[starts[start]] = start
+                start.add_done_callback(partial(self._is_late_no_more, starts[start]))
         self.is_settled = self.offers.has_listed = True
+
+    def _is_late_no_more(self, alias: str, _start: asyncio.Task[None]) -> None:
+        del self._late[alias]
+
+    def _may_serve(self, alias: str, name: str) -> bool:
+        """Return whether `name` can be a name of something that a server offers."""
+        # In canonical and listed names, characters of the alias can be different ones.
+        has_prefix = self._servers[alias].declared.has_prefix
+        return not has_prefix or _letters_of(name).startswith(_letters_of(alias))
 
     def _status(self, alias: str) -> ServerStatus:
         server = self._servers[alias]
@@ -249,6 +274,10 @@ class Fleet:
 
     def _tell_of(self, alias: str, text: str) -> None:
         self._tell(f"mcp.{alias}: {text}")
+
+
+def _letters_of(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
 
 
 async def _started(server: Supervisor) -> None:

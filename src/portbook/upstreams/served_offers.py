@@ -44,6 +44,10 @@ class Shelf(Protocol):
         """Return what cannot be served."""
         ...
 
+    def serves(self, name: str, kind: Kind) -> bool:
+        """Return whether there is an entry of this `kind` with any name of it."""
+        ...
+
     def locate(self, uri: str) -> tuple[str, JSONObject] | None:
         """Return the name of the resource at `uri`, and the values of its template's variables, or None."""
         ...
