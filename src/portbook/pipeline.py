@@ -408,7 +408,7 @@ class Pipeline:
         )
 
     def _finish(
-        self, state: CallState, tool: Tool, result: Any, body: bytes | None = None, *, is_clean: bool = False
+        self, state: CallState, tool: Tool, result: Any, body: bytes | None = None, is_clean: bool = False
     ) -> Done | Coroutine[Any, Any, Done]:
         """Check, redact, enclose and seal what the tool returned, whose JSON is `body` if it was written.
 

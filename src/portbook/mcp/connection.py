@@ -121,7 +121,6 @@ class McpConnection:
         arrival: Arrival | None = None,
         emit: Emit | None = None,
         let_go: Callable[[], None] | None = None,
-        *,
         reaches_client: bool = True,
     ) -> CallState | Work:
         """Return the call of one frame, which has ended, or what a door has to do for it.

@@ -136,7 +136,7 @@ class Recorder:
             self.has_looked = False
             self._failure.before_a_call(error, state.rules)
 
-    def record(self, state: CallState, *, is_held: bool = False) -> None:
+    def record(self, state: CallState, is_held: bool = False) -> None:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
         tick = self.tick
         ended = state.ended = tick()
