@@ -134,7 +134,7 @@ def _growth(size: Size) -> list[Scenario]:
     ]
     large: list[Scenario] = []
     for kb in size.payload_kb:
-        calls = StdioCalls(max(4_000 // kb, 8), tool="echo_items", items=payload(kb))
+        calls = StdioCalls(max(4_000 // kb, 40), tool="echo_items", items=payload(kb))
         beside = {"PYTHONPATH": str(ROOT)}
         large.append(Scenario(f"payload {kb:,} kB", _stdio("portbook_echo.py"), calls))
         large.append(Scenario(f"floor {kb:,} kB", lambda _: payload_floor(), calls, extra=beside))
