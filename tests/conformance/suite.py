@@ -59,32 +59,39 @@ class Selection:
         return words if self.suite == SUITE else f"{words} of {self.suite}"
 
 
-SELECTIONS = (
-    Selection(("--suite", "all"), 65),
-    Selection(("--requirements", "2025-11-25"), 33),
-    Selection(("--requirements", "2026-07-28"), 50),
+ALL = Selection(("--suite", "all"), 65)
+HANDSHAKES = (
     Selection(("--suite", "all", "--spec-version", "2025-03-26"), 1),
     Selection(("--suite", "all", "--spec-version", "2025-06-18"), 27),
     Selection(("--suite", "all", "--spec-version", "2025-11-25"), 33),
+)
+# A run of the tests takes the first six: all scenarios, and those of each revision. The rest are the same ones,
+# by what they are required for.
+SELECTIONS = (
+    ALL,
+    *HANDSHAKES,
     Selection(("--suite", "all", "--spec-version", "2026-07-28"), 40),
     # The last that was published before the suite knew 2026-07-28.
     Selection(("--suite", "all"), 32, "0.1.16"),
+    Selection(("--requirements", "2025-11-25"), 33),
+    Selection(("--requirements", "2026-07-28"), 50),
 )
 
 # With the fixture behind Portbook: over either transport, and as a server of each revision of the handshake
 # era that has scenarios of its own. The newest of these meets clients of both eras, where what it asks says
-# whose it is: in a process for each session, or over HTTP. A run of the tests takes the first ones: all
-# scenarios, and each revision once.
+# whose it is: in a process for each session, or over HTTP. A run of the tests takes the first six: all
+# scenarios over both transports, each revision once, and a process for each session.
 BEHIND = (
-    ("stdio", SELECTIONS[0]),
-    ("http", SELECTIONS[0]),
-    ("session 2025-11-25", SELECTIONS[0]),
+    ("stdio", ALL),
+    ("http", ALL),
+    ("session 2025-11-25", HANDSHAKES[-1]),
     *(
         (f"{transport} {selection.arguments[-1]}", selection)
         for transport in ("http", "stdio")
-        for selection in SELECTIONS[3:6]
+        for selection in HANDSHAKES
     ),
-    ("http 2025-11-25", SELECTIONS[0]),
+    ("session 2025-11-25", ALL),
+    ("http 2025-11-25", ALL),
 )
 
 # The scenarios for clients that are not about authorisation.

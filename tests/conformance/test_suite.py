@@ -73,6 +73,11 @@ def test_the_fixture_offers_all_that_scenarios_would_otherwise_pass_without() ->
 
 
 AT_ONCE = 3  # the scenarios spend most of their time waiting
+CHOSEN = SUITE.SELECTIONS[: count("conformance selections")]
+
+
+def test_a_soak_takes_every_selection() -> None:
+    assert COUNTS["conformance selections"].long == len(SUITE.SELECTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -81,13 +86,14 @@ def running() -> Iterator[dict[str, Future[list[Any]]]]:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         yield {
             selection.name: pool.submit(lambda selection=selection: list(SUITE.run_all((selection,))))
-            for selection in SUITE.SELECTIONS
+            for selection in CHOSEN
         }
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.soak("conformance selections")
 @pytest.mark.covers("design.conformance.suite")
-@pytest.mark.parametrize("name", [selection.name for selection in SUITE.SELECTIONS])
+@pytest.mark.parametrize("name", [selection.name for selection in CHOSEN])
 def test_every_scenario_of_the_official_suite_passes(
     name: str, running: dict[str, Future[list[Any]]]
 ) -> None:
