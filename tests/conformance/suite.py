@@ -65,8 +65,8 @@ HANDSHAKES = (
     Selection(("--suite", "all", "--spec-version", "2025-06-18"), 27),
     Selection(("--suite", "all", "--spec-version", "2025-11-25"), 33),
 )
-# A run of the tests takes the first six: all scenarios, and those of each revision. The rest are the same ones,
-# by what they are required for.
+# A run of the tests takes the first six: all scenarios, and those of each revision. The rest are the same
+# ones, by what they are required for.
 SELECTIONS = (
     ALL,
     *HANDSHAKES,
