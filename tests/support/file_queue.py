@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,12 +30,16 @@ import pytest
 from support import processor_times
 from support.longest_first import place_of
 
-__all__ = ["files_of_tests", "taken_together"]
+__all__ = ["files_of_tests", "folder_in_memory", "taken_together"]
 
 _PROGRESS_S: Final = 30.0
 _POLL_S: Final = 0.2
 _GRACE_S: Final = 20.0
 _SHOWN: Final = ("failed", "passed", "skipped", "error")
+
+# Linux has a file system in memory there. A whole run writes some hundred megabytes.
+_MEMORY: Final = Path("/dev/shm")
+_ROOM: Final = 4 << 30
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -166,8 +171,11 @@ class _QueuedFiles:
 
 def _run(config: pytest.Config, count: int) -> int:
     """Run all files in so many processes; return the exit code of the whole."""
-    with tempfile.TemporaryDirectory(prefix="portbook-tests-") as name:
+    memory = folder_in_memory()
+    # A short name: the path of a Unix socket has room for a hundred characters.
+    with tempfile.TemporaryDirectory(prefix="pb-", dir=memory) as name:
         folder = Path(name)
+        environment = {**os.environ, "TMPDIR": name} if memory else {**os.environ}
         pieces = taken_together(files_of_tests(config.rootpath / "tests"))
         (folder / "files").write_text("".join("\t".join(map(str, files)) + "\n" for files in pieces))
         (folder / "taken").touch()
@@ -175,7 +183,7 @@ def _run(config: pytest.Config, count: int) -> int:
         command = [sys.executable, "-m", "pytest", *options, f"--queue={name}"]
         began = time.monotonic()
         logs = [folder / f"{number}.log" for number in range(count)]
-        running = [_started(command, config.rootpath, log) for log in logs]
+        running = [_started(command, config.rootpath, environment, log) for log in logs]
         signal.signal(signal.SIGTERM, _stop)
         is_interrupted = False
         try:
@@ -215,9 +223,29 @@ def _without(arguments: Sequence[str], option: str) -> Iterator[str]:
             yield argument
 
 
-def _started(command: Sequence[str], folder: Path, log: Path) -> subprocess.Popen[bytes]:
+def folder_in_memory() -> Path | None:
+    """Return where the files of tests take less time than on a disk; None where there is no such place.
+
+    Tests write thousands of small files and databases: on a disk, a run takes a tenth more processor time.
+    """
+    if os.environ.get("TMPDIR") or not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).free < _ROOM:
+        return None
+    try:
+        with tempfile.TemporaryDirectory(dir=_MEMORY) as name:
+            program = Path(name) / "program"
+            program.write_text("#!/bin/sh\n")
+            program.chmod(0o700)
+            subprocess.run([program], check=True)
+    except (OSError, subprocess.CalledProcessError):  # nothing can be written or started there
+        return None
+    return _MEMORY
+
+
+def _started(
+    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path
+) -> subprocess.Popen[bytes]:
     with log.open("wb") as out:
-        return subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.STDOUT)
+        return subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT)
 
 
 def _stop(_number: int, _frame: object) -> None:

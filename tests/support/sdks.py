@@ -106,7 +106,10 @@ def registry_linter() -> Path:
 
 
 def uv_program() -> Path:
-    """Return the command uv."""
+    """Return the command uv: the one that `scripts/environment` has fetched, where that is the same."""
+    fetched = ROOT / ".venv" / ".uv"
+    if (fetched / f"uv-{UV}.dist-info").exists():
+        return fetched / "bin" / "uv"
     return _python(f"uv-{UV}", *_UV_ITSELF).with_name("uv")
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from support import processor_times
-from support.file_queue import files_of_tests, taken_together
+from support import file_queue, processor_times
+from support.file_queue import files_of_tests, folder_in_memory, taken_together
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -163,3 +163,23 @@ def test_the_processor_times_of_all_processes_are_added_up(tmp_path: Path) -> No
         "     2.5 s  rest",
         "     2.0 s  test_a.py",
     ]
+
+
+def test_files_of_tests_are_in_memory_only_where_there_is_room_and_programs_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr(file_queue, "_MEMORY", tmp_path)
+    monkeypatch.setattr(file_queue, "_ROOM", 1)
+    assert folder_in_memory() == tmp_path
+    monkeypatch.setattr(file_queue, "_ROOM", 1 << 60)
+    assert folder_in_memory() is None
+    monkeypatch.setattr(file_queue, "_ROOM", 1)
+    with monkeypatch.context() as cannot_start:
+        cannot_start.setattr(Path, "chmod", lambda _path, _mode: None)  # as in a file system without programs
+        assert folder_in_memory() is None
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # whoever names a place means it
+    assert folder_in_memory() is None
+    monkeypatch.delenv("TMPDIR")
+    monkeypatch.setattr(file_queue, "_MEMORY", tmp_path / "none")
+    assert folder_in_memory() is None

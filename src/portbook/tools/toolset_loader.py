@@ -344,7 +344,8 @@ class _NamedFiles(MetaPathFinder):
         found = PathFinder.find_spec(fullname, path, target)
         if found is None or found.origin is None or not found.has_location:
             return found
-        same = next((each for each in self.modules if _is_from(each, found.origin)), None)
+        origin = _identity(found.origin)
+        same = next((each for each in self.modules if _is_from(each, origin)), None)
         return found if same is None else ModuleSpec(fullname, _SameModule(same))
 
 
@@ -362,12 +363,14 @@ def imported_from(path: Path) -> ModuleType | None:
         for name, module in sys.modules.items()
         if name not in own and name.partition(".")[0] not in _NEVER_FORGOTTEN
     ]
-    return next((module for module in others if _is_from(module, str(path))), None)
+    wanted = _identity(str(path))
+    return next((module for module in others if _is_from(module, wanted)), None)
 
 
 def remember(module: ModuleType) -> None:
     """Let every later import of the file of `module` give this module."""
-    _NAMED.modules = [each for each in _NAMED.modules if not _is_from(each, str(module.__file__))]
+    file = _identity(str(module.__file__))
+    _NAMED.modules = [each for each in _NAMED.modules if not _is_from(each, file)]
     _NAMED.modules.append(module)
     if _NAMED not in sys.meta_path and PathFinder in sys.meta_path:
         # After the finder of built-in modules, which no file can hide.
@@ -390,12 +393,18 @@ def put_back(modules: list[ModuleType]) -> None:
     _NAMED.modules = modules
 
 
-def _is_from(module: ModuleType, path: str) -> bool:
+def _is_from(module: ModuleType, wanted: tuple[int, int] | None) -> bool:
     file = getattr(module, "__file__", None)
+    return isinstance(file, str) and wanted is not None and _identity(file) == wanted
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return what a file has in common with its other names; None where there is none."""
     try:
-        return isinstance(file, str) and os.path.samefile(file, path)  # noqa: PTH121 - called for every module
+        found = os.stat(path)  # noqa: PTH116 - called for every module
     except OSError:
-        return False
+        return None
+    return found.st_dev, found.st_ino
 
 
 # Spares pydantic the search for its plugins, where no installed package has one.
