@@ -138,8 +138,8 @@ def _at_most(what: str, unit: str, must: float | None, aim: float | None, measur
     return Goal(what, unit, must, aim, False, measured)
 
 
-def _waits(unit: str, must: float, theirs: str) -> Goal:
-    return _at_most("STDIO, one at a time", unit, must, None, _against("portbook", theirs, "p50_us"))
+def _waits(unit: str, must: float | None, aim: float | None, theirs: str) -> Goal:
+    return _at_most("STDIO, one at a time", unit, must, aim, _against("portbook", theirs, "p50_us"))
 
 
 def _waits_awake(unit: str, must: float, theirs: str) -> Goal:
@@ -174,8 +174,8 @@ GOALS: Final[tuple[Goal, ...]] = (
     _more_calls("an envelope with provenance", "envelope with provenance", 10, 30),
     _more_calls("the envelope dialect", "envelope dialect", 10, 30),
     _more_calls("the bare dialect", "bare dialect", 10, 30),
-    _waits("times the SDK's p50", 1 / 6, _SDK),
-    _waits("times the bare loop's p50", 1.25, _BARE),
+    _waits("times the SDK's p50", 1 / 6, None, _SDK),
+    _waits("times the bare loop's p50", None, 1.25, _BARE),
     _waits_awake("times the SDK's p50", 1 / 6, _SDK),
     _sooner("a pydantic toolset", "portbook", 1 / 3, 1 / 5),
     _sooner("without pydantic", "without pydantic", 1 / 6, 1 / 10),
