@@ -134,6 +134,7 @@ def _growth(size: Size) -> list[Scenario]:
     ]
     large: list[Scenario] = []
     for kb in size.payload_kb:
+        # At least so many: a process whose memory has yet to grow takes longer for its first large calls.
         calls = StdioCalls(max(4_000 // kb, 40), tool="echo_items", items=payload(kb))
         beside = {"PYTHONPATH": str(ROOT)}
         large.append(Scenario(f"payload {kb:,} kB", _stdio("portbook_echo.py"), calls))

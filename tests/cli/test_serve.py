@@ -35,7 +35,7 @@ from support.portbook_process import (
 PATIENCE = 30.0
 
 # What a full pipe has left, at most: not every write fills its last page.
-UNUSED = 1 << 14
+UNUSED = 1 << 16
 
 
 @contextlib.contextmanager
@@ -123,8 +123,8 @@ def test_a_signal_ends_it_though_its_client_reads_nothing(tmp_path: Path) -> Non
     with stdio_process(tmp_path) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        # Each is larger than what a pipe holds at first, and all are more than it ever holds.
-        sent = b"".join(invoke("echo", {"text": "x" * 100_000}, id=at + 1) + b"\n" for at in range(30))
+        # Large enough that a pipe, however wide, is full before the second answer is whole.
+        sent = b"".join(invoke("echo", {"text": "x" * 600_000}, id=at + 1) + b"\n" for at in range(5))
 
         def send() -> None:
             with contextlib.suppress(BrokenPipeError):  # once it has ended
@@ -132,7 +132,7 @@ def test_a_signal_ends_it_though_its_client_reads_nothing(tmp_path: Path) -> Non
 
         sending = threading.Thread(target=send)
         sending.start()
-        until(lambda: _unread(process.stdout) > _capacity(process.stdout) - UNUSED)
+        until(lambda: _unread(process.stdout) > max(0, _capacity(process.stdout) - UNUSED))
         process.send_signal(signal.SIGTERM)
         assert b"finishing calls in flight" in process.stderr.readline()
         assert b"the client does not read its answers; giving up" in process.stderr.readline()

@@ -37,7 +37,7 @@ _POLL_S: Final = 0.2
 _GRACE_S: Final = 20.0
 _SHOWN: Final = ("failed", "passed", "skipped", "error")
 
-# Linux has a file system in memory there. A whole run writes some hundred megabytes.
+# Linux has a file system in memory there. A whole run writes some hundreds of megabytes.
 _MEMORY: Final = Path("/dev/shm")
 _ROOM: Final = 4 << 30
 
@@ -172,9 +172,14 @@ class _QueuedFiles:
 def _run(config: pytest.Config, count: int) -> int:
     """Run all files in so many processes; return the exit code of the whole."""
     memory = folder_in_memory()
-    # A short name: the path of a Unix socket has room for a hundred characters.
-    with tempfile.TemporaryDirectory(prefix="pb-", dir=memory) as name:
+    for number in (signal.SIGTERM, signal.SIGHUP):  # before there is anything to leave behind
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _stop)
+    # A short name: the path of a Unix socket has room for a hundred characters. What a killed test
+    # left behind may still write to it.
+    with tempfile.TemporaryDirectory(prefix="pb-", dir=memory, ignore_cleanup_errors=True) as name:
         folder = Path(name)
+        folder.chmod(0o711)  # PostgreSQL runs as a different user where this one is root
         environment = {**os.environ, "TMPDIR": name} if memory else {**os.environ}
         pieces = taken_together(files_of_tests(config.rootpath / "tests"))
         (folder / "files").write_text("".join("\t".join(map(str, files)) + "\n" for files in pieces))
@@ -183,10 +188,10 @@ def _run(config: pytest.Config, count: int) -> int:
         command = [sys.executable, "-m", "pytest", *options, f"--queue={name}"]
         began = time.monotonic()
         logs = [folder / f"{number}.log" for number in range(count)]
-        running = [_started(command, config.rootpath, environment, log) for log in logs]
-        signal.signal(signal.SIGTERM, _stop)
+        running: list[subprocess.Popen[bytes]] = []
         is_interrupted = False
         try:
+            running.extend(_started(command, config.rootpath, environment, log) for log in logs)
             _wait(running, folder / "taken", len(pieces))
         except KeyboardInterrupt:
             is_interrupted = True
@@ -194,7 +199,7 @@ def _run(config: pytest.Config, count: int) -> int:
             _end(running)
         counted: Counter[str] = Counter()
         code = pytest.ExitCode.OK
-        for each, log in zip(running, logs, strict=True):
+        for each, log in zip(running, logs, strict=False):  # fewer where it was stopped at once
             counts = folder / f"{each.pid}.counts"
             if counts.exists():
                 counted.update(json.loads(counts.read_text()))

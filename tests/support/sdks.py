@@ -106,10 +106,11 @@ def registry_linter() -> Path:
 
 
 def uv_program() -> Path:
-    """Return the command uv: the one that `scripts/environment` has fetched, where that is the same."""
+    """Return the command uv: the one that `scripts/environment` has fetched, if it is of this version."""
     fetched = ROOT / ".venv" / ".uv"
-    if (fetched / f"uv-{UV}.dist-info").exists():
-        return fetched / "bin" / "uv"
+    program = fetched / "bin" / "uv"
+    if (fetched / f"uv-{UV}.dist-info").exists() and os.access(program, os.X_OK):
+        return program
     return _python(f"uv-{UV}", *_UV_ITSELF).with_name("uv")
 
 

@@ -145,6 +145,14 @@ def test_a_run_without_tests_is_no_success(tmp_path: Path) -> None:
     assert run(tmp_path).returncode == 5
 
 
+def test_programs_that_run_as_a_different_user_reach_what_tests_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TMPDIR", raising=False)
+    reached = "import os, tempfile\n\ndef test_e(): assert os.stat(tempfile.gettempdir()).st_mode & 0o001\n"
+    assert run(tmp_path, test_reached=reached).returncode == 0
+
+
 def test_the_queue_has_the_longest_files_first_and_none_twice() -> None:
     found = files_of_tests(HERE)
     assert found[0] == HERE / "conformance" / "test_suite.py"

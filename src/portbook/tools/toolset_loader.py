@@ -123,11 +123,7 @@ def _file_of(source: str) -> tuple[int, int] | None:
         except (Exception, SystemExit):  # noqa: BLE001 - a package that fails; importing it will explain why
             return None
         path = spec.origin if spec is not None and spec.has_location else None
-    try:
-        status = Path(path).stat() if path is not None else None
-    except OSError:
-        return None
-    return None if status is None else (status.st_dev, status.st_ino)
+    return None if path is None else _identity(path)
 
 
 def _import_file(path: Path, redact: Callable[[str], str]) -> ModuleType:
@@ -399,7 +395,7 @@ def _is_from(module: ModuleType, wanted: tuple[int, int] | None) -> bool:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return what a file has in common with its other names; None where there is none."""
+    """Return device and inode, which all names of a file share; None where there is no such file."""
     try:
         found = os.stat(path)  # noqa: PTH116 - called for every module
     except OSError:
