@@ -590,7 +590,7 @@ def official_servers() -> tuple[Server, Server]:
     from support import sdks
 
     python = sdks.python_sdk()
-    everything = sdks.reference_servers()
+    everything = sdks.node_packages()
     script = everything.path("@modelcontextprotocol/server-everything", "dist", "index.js")
     return (
         Server(

@@ -239,7 +239,7 @@ def test_a_bundle_holds_what_a_server_is_made_from_and_has_the_same_bytes_again(
 
 
 def test_the_official_tools_take_the_manifest_and_the_archive(folder: Path, tmp_path: Path) -> None:
-    modules = or_skip(sdks.bundle_tools)
+    modules = or_skip(sdks.node_packages)
     (folder / "portbook.toml").write_text(SETTINGS)
     path = bundled(folder)
     tool = [modules.node.node, str(modules.path("@anthropic-ai/mcpb", "dist", "cli", "cli.js"))]

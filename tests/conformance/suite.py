@@ -8,7 +8,6 @@ scenario has to have run, and what was skipped has to be on a list, with its rea
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import re
@@ -29,7 +28,7 @@ from support.portbook_process import HttpServer, http_server  # noqa: E402 - lik
 from support.stand_in import portbook_program  # noqa: E402 - likewise
 
 EVERYTHING = HERE / "everything.py"
-SUITE = "0.2.0-alpha.12"
+SUITE = sdks.CONFORMANCE
 SUITE_SECONDS = 300
 
 # A scenario that waits in vain for five seconds, or another time of the suite's own, is tried again alone: a
@@ -101,6 +100,9 @@ CLIENT_SCENARIOS = (
     *(f"sep-2640-client-{name}" for name in ("no-prefetch", "verify-digest", "verify-size")),
     "sep-2640-client-verify-frontmatter",
 )
+
+# What the client leaves behind for a scenario, beside its name, when it has done all that it does.
+COMPLETED = ".completed"
 
 # What may be skipped, and why.
 SKIPPED = {
@@ -223,23 +225,26 @@ def _run(selection: Selection, behind: str | None) -> Counted:
     return counted
 
 
-def run_client(portbook: Path, revision: str, scenario: str) -> Counted:
-    """Return what came of a scenario for clients: a Portbook that is spoken to in `revision`.
+def run_clients(portbook: Path, revision: str) -> dict[str, Counted]:
+    """Return what came of each scenario for clients: a Portbook that is spoken to in `revision`.
+
+    The suite runs them side by side, and those about authorisation, too, which the client leaves alone.
 
     Raises `sdks.Unavailable` where the suite cannot be installed.
     """
-    counted = Counted(Selection((scenario, revision), 1))
+    found = {scenario: Counted(Selection((scenario, revision), 1)) for scenario in CLIENT_SCENARIOS}
     with tempfile.TemporaryDirectory() as name:
         command = [sys.executable, str(HERE / "client.py"), str(portbook), revision]
-        asked = ("--command", shlex.join(command), "--scenario", scenario, "-o", name)
         # Half a minute, which the suite gives a client, is not enough on a machine with much else to do.
         patience = ("--timeout", str(SUITE_SECONDS * 500))
+        asked = ("--command", shlex.join(command), "--suite", "all", "-o", f"{name}/checks")
         done = _suite(SUITE, Path(name), "client", *asked, *patience)
-        if done.returncode:
-            said = (done.stdout + done.stderr)[-2000:]
-            counted.problems.append(f"the suite ended with {done.returncode}: {said}")
-        _count(Path(name), counted)
-    return counted
+        for scenario, counted in found.items():
+            _count(Path(name, "checks"), counted, scenario)
+            if not Path(name, scenario + COMPLETED).exists():
+                said = (done.stdout + done.stderr)[-2000:]
+                counted.problems.append(f"the client did not come to its end: {said}")
+    return found
 
 
 def _suite(version: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -257,8 +262,11 @@ def _suite(version: str, folder: Path, *arguments: str) -> subprocess.CompletedP
 FOLDER = re.compile(r"\A(?:server-)?(.+)-\d{4}-\d\d-\d\dT[-\d]+Z\Z")
 
 
-def _count(out: Path, counted: Counted) -> None:
+def _count(out: Path, counted: Counted, scenario: str | None = None) -> None:
+    """Add up the checks of all scenarios, or of one."""
     for path in sorted(out.rglob("checks.json")):
+        if scenario is not None and FOLDER.sub(r"\1", path.parent.name) != scenario:
+            continue
         counted.scenarios += 1
         for check in json.loads(path.read_text()):
             counted.checks += 1
@@ -298,16 +306,19 @@ def main() -> int:
         return _run_everything(portbook)
 
 
+def _everything(portbook: Path) -> Iterator[Counted]:
+    yield from run_all()
+    for behind in ("stdio", "http"):
+        yield from run_all(behind=behind)
+    for behind, selection in BEHIND[2:]:
+        yield from run_all((selection,), behind)
+    yield from run_clients(portbook, "2026-07-28").values()
+
+
 def _run_everything(portbook: Path) -> int:
     failed = 0
     try:
-        runs = itertools.chain(
-            run_all(),
-            (each for behind in ("stdio", "http") for each in run_all(behind=behind)),
-            (each for behind, selection in BEHIND[2:] for each in run_all((selection,), behind)),
-            (run_client(portbook, "2026-07-28", scenario) for scenario in CLIENT_SCENARIOS),
-        )
-        for counted in runs:
+        for counted in _everything(portbook):
             print(counted, flush=True)
             for problem in counted.problems:
                 print(f"  {problem}")

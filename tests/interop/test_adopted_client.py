@@ -80,7 +80,7 @@ def confined_calls(home: Path) -> set[bool | None]:
 def check_every_tool(tmp_path: Path, *options: str) -> None:
     """Adopt two real servers, and call every tool through the entry that the client has then."""
     try:
-        python, modules = sdks.python_sdk(), sdks.reference_servers()
+        python, modules = sdks.python_sdk(), sdks.node_packages()
     except sdks.Unavailable as unavailable:
         pytest.skip(str(unavailable))
     data = tmp_path / "data"

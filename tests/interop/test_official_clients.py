@@ -81,7 +81,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Seen]:
 def _command(client: str) -> list[str]:
     if client == "python":
         return [str(sdks.python_sdk()), str(sdks.HERE / "python_client.py")]
-    modules = sdks.typescript_clients()
+    modules = sdks.node_packages()
     line = "1" if client == "typescript-1" else "2"
     return [modules.node.node, str(sdks.HERE / "typescript_client.mjs"), str(modules.folder), line]
 

@@ -63,7 +63,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Seen]:
 def _command(client: str) -> list[str]:
     if client == "python":
         return [str(sdks.python_sdk()), str(sdks.HERE / "python_http_client.py")]
-    modules = sdks.typescript_clients()
+    modules = sdks.node_packages()
     return [modules.node.node, str(sdks.HERE / "typescript_http_client.mjs"), str(modules.folder)]
 
 

@@ -87,7 +87,7 @@ def _visit(client: str, visits: list[dict[str, Any]]) -> Seen:
     if client == "python":
         command = [str(sdks.python_sdk()), str(sdks.HERE / "python_explorer.py")]
     else:
-        modules = sdks.typescript_clients()
+        modules = sdks.node_packages()
         command = [modules.node.node, str(sdks.HERE / "typescript_explorer.mjs"), str(modules.folder)]
     done = subprocess.run(
         command, input=json.dumps(visits), capture_output=True, text=True, env=environment(), timeout=280

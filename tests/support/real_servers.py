@@ -22,7 +22,7 @@ _TIME = re.compile(r"\d\d?:\d\d:\d\d [AP]M|\w{3} \w{3} \d\d \d{4} \d\d:\d\d:\d\d
 
 def commands(folder: Path) -> dict[str, list[str]]:
     """The commands of all servers; the one for files may use `folder` alone."""
-    modules = sdks.reference_servers()
+    modules = sdks.node_packages()
 
     def of_npm(name: str, *arguments: str) -> list[str]:
         script = modules.path(f"@modelcontextprotocol/server-{name}", "dist", "index.js")

