@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from pathlib import Path
@@ -28,6 +27,8 @@ class Connection:
 
     def send(self, *frames: bytes) -> list[Any]:
         """Send lines; return the answers, parsed, those of notifications left out."""
+        import asyncio  # likewise
+
         from portbook.wire.lines_and_size_limit import MAX_FRAME_BYTES
 
         async def exchange() -> list[Any]:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from support import forked_process
 
 PROC = Path("/proc")
@@ -63,6 +61,8 @@ def require_none(of: str) -> None:
     """Fail, and end them, if processes of some tests still live."""
     if found := left():
         end(found)
+        import pytest  # not above: clients in processes of their own want only what is beside this
+
         commands = "\n".join(f"{process.number}: {process.command}" for process in found)
         pytest.fail(f"{of} left processes behind:\n{commands}", pytrace=False)
 

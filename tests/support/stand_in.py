@@ -2,7 +2,8 @@
 
 It stands in for the real one: it has the process of the tests ask the fork server for a Portbook with its
 own arguments, environment, folder and standard streams, hands on signals, and ends as that one ends; if it is
-killed, so is that one. The first start of each verb is real, and all are with PORTBOOK_TEST_REAL_STARTS=1.
+killed, so is that one. The first start of each verb in a process of the tests is real, and all are with
+PORTBOOK_TEST_REAL_STARTS=1.
 What looks at its parent or at its process group needs a real start.
 """
 
@@ -27,6 +28,7 @@ __all__ = ["portbook_program"]
 _FORKED: Final = b"f"
 _REAL: Final = b"r"
 _GRACE_S: Final = 30.0
+_started: Final = set[str]()  # the verbs, for real
 
 # Nothing that Python has to read from a file: it starts in a tenth of what Portbook takes.
 _PROGRAM: Final = """#!{python} -IS
@@ -96,19 +98,18 @@ def _write(program: Path, text: str) -> None:
 def _answer_all(listener: socket.socket) -> None:
     """Answer each stand-in in a thread of its own until the listener is shut down."""
     answering: list[threading.Thread] = []
-    verbs: set[str] = set()
     while True:
         try:
             connection, _ = listener.accept()
         except OSError:
             break
-        answering.append(threading.Thread(target=_answer, args=(connection, verbs), name="stand-in"))
+        answering.append(threading.Thread(target=_answer, args=(connection,), name="stand-in"))
         answering[-1].start()
     for each in answering:
         each.join(_GRACE_S)
 
 
-def _answer(connection: socket.socket, verbs: set[str]) -> None:
+def _answer(connection: socket.socket) -> None:
     # Whoever is killed while it asks needs no answer.
     with connection, contextlib.suppress(ConnectionError):
         asked = _asked(connection)
@@ -117,8 +118,8 @@ def _answer(connection: socket.socket, verbs: set[str]) -> None:
         start, streams = asked
         try:
             verb = start.command[3] if len(start.command) > 3 else ""
-            is_first = verb not in verbs
-            verbs.add(verb)
+            is_first = verb not in _started
+            _started.add(verb)
             process = None if is_first else forked_process.forked(start, streams)
         finally:
             for stream in streams:

@@ -12,12 +12,16 @@ it, whichever of its parents has ended.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
-import signal
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # what `signal` adds to it takes half as long as the start of Python
 
 __all__ = ["main"]
 
@@ -85,7 +89,7 @@ def _become(command: list[str], lifeline: int) -> None:
 
 
 def _was_told_to_end(wake: int) -> bool:
-    with contextlib.suppress(BlockingIOError):
+    with _suppress(BlockingIOError):
         return any(number != signal.SIGCHLD for number in os.read(wake, 4096))
     return False
 
@@ -93,7 +97,7 @@ def _was_told_to_end(wake: int) -> bool:
 def _reap(server: int) -> int | None:
     """Collect every process that has ended; return the status of the server if it is one of them."""
     status = None
-    with contextlib.suppress(ChildProcessError):
+    with _suppress(ChildProcessError):
         while True:
             pid, ended = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
@@ -106,7 +110,7 @@ def _reap(server: int) -> int | None:
 def _end_gently(server: int) -> None:
     """Ask the group to end, and wait a moment for it."""
     until = time.monotonic() + _GRACE_S
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with _suppress(ProcessLookupError, PermissionError):
         os.killpg(server, signal.SIGTERM)
     while time.monotonic() < until:
         if _reap(server) is not None:
@@ -118,11 +122,13 @@ def _end_all(server: int) -> None:
     """Kill whatever is left: of the group, and of all that has ever left it."""
     until = time.monotonic() + _GRACE_S
     while True:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with _suppress(ProcessLookupError, PermissionError):
             os.killpg(server, signal.SIGKILL)
+        if not _has_children():
+            return
         left = _descendants()
         for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            with _suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         _reap(server)
         if not left or time.monotonic() > until:
@@ -130,11 +136,20 @@ def _end_all(server: int) -> None:
         time.sleep(_STEP_S)
 
 
+def _has_children() -> bool:
+    """Return whether a process is left; whoever loses its parent becomes a child of this one."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
 def _tasks() -> int:
     """Return how many processes and threads there are below this one."""
     count = 0
     for pid in _descendants():
-        with contextlib.suppress(OSError):
+        with _suppress(OSError):
             count += len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208 - pathlib would double the time of a start
     return count
 
@@ -142,11 +157,11 @@ def _tasks() -> int:
 def _descendants() -> list[int]:
     """Return the processes below this one that have not ended, as far as the system shows them."""
     parents: dict[int, int] = {}
-    with contextlib.suppress(OSError):
+    with _suppress(OSError):
         for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would double the time of a start
             if name.isdigit():
                 stat = f"/proc/{name}/stat"
-                with contextlib.suppress(OSError, ValueError), open(stat, "rb") as file:  # noqa: PTH123 - likewise
+                with _suppress(OSError, ValueError), open(stat, "rb") as file:  # noqa: PTH123 - likewise
                     # The name of a program, in parentheses, may hold anything.
                     state, parent = file.read().rpartition(b")")[2].split()[:2]
                     if state not in (b"Z", b"X"):
@@ -157,6 +172,19 @@ def _descendants() -> list[int]:
         above = {pid for pid, parent in parents.items() if parent in above}
         found += sorted(above)
     return found
+
+
+class _suppress:  # noqa: N801 - as `contextlib` has it, which takes as long to import as the rest of a start
+    """Let errors of these kinds end a block, and nothing else."""
+
+    def __init__(self, *kinds: type[BaseException]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, place: object) -> bool:
+        return kind is not None and issubclass(kind, self._kinds)
 
 
 def _prctl(option: int, value: int) -> None:
