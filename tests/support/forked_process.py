@@ -8,9 +8,9 @@ descriptors, signals, exit status. PORTBOOK_TEST_REAL_STARTS=1 starts Python ane
 from __future__ import annotations
 
 import atexit
-import ctypes
 import json
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -22,15 +22,14 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Final
 
-from support.fork_server import LENGTH, Start
+from support.fork_server import CLONE, LENGTH, Start
 
-__all__ = ["REAL_STARTS", "ForkedProcess", "forked", "run", "server_number"]
+__all__ = ["REAL_STARTS", "ForkedProcess", "can_fork", "forked", "run", "server_number"]
 
 REAL_STARTS: Final = "PORTBOOK_TEST_REAL_STARTS"
 _MODULES: Final = frozenset({"portbook", "portbook.cli.adapter", "mcp"})
 # What Python and its libraries read before the first line of Portbook runs.
 _READ_AT_START: Final = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "OPENSSL_", "TZ")
-_PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class _Server:
@@ -38,7 +37,6 @@ class _Server:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         self._socket, theirs = socket.socketpair()
         self.environment = _read_at_start(os.environ)
         with theirs:
@@ -53,14 +51,9 @@ class _Server:
         """Return the number of a new child of this process."""
         body = json.dumps(asdict(start)).encode()
         with self._lock:
-            self._prctl(_PR_SET_CHILD_SUBREAPER, 1)
-            try:
-                socket.send_fds(self._socket, [LENGTH.pack(len(body))], streams)
-                self._socket.sendall(body)
-                answer = self._socket.recv(LENGTH.size)
-            finally:
-                # Orphans are init's again: tests see what becomes of them elsewhere.
-                self._prctl(_PR_SET_CHILD_SUBREAPER, 0)
+            socket.send_fds(self._socket, [LENGTH.pack(len(body))], streams)
+            self._socket.sendall(body)
+            answer = self._socket.recv(LENGTH.size)
         assert answer, "the fork server has ended"
         return int(LENGTH.unpack(answer)[0])
 
@@ -80,6 +73,11 @@ def _server() -> _Server:
 @cache
 def _the_server() -> _Server:
     return _Server()
+
+
+def can_fork() -> bool:
+    """Whether processes are forked on this machine, and nobody wants otherwise."""
+    return sys.platform == "linux" and platform.machine() in CLONE and not os.environ.get(REAL_STARTS)
 
 
 def server_number() -> int | None:
@@ -158,8 +156,7 @@ _OPTIONS: Final = frozenset(
 
 def _can_be_forked(command: Sequence[str | bytes], options: Mapping[str, Any]) -> bool:
     return (
-        sys.platform == "linux"
-        and not os.environ.get(REAL_STARTS)
+        can_fork()
         and tuple(command[:2]) == (sys.executable, "-m")
         and command[2] in _MODULES
         and _OPTIONS.issuperset(options)

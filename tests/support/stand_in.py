@@ -28,7 +28,8 @@ __all__ = ["portbook_program"]
 _FORKED: Final = b"f"
 _REAL: Final = b"r"
 _GRACE_S: Final = 30.0
-_started: Final = set[str]()  # the verbs, for real
+_started: Final = set[str]()
+"""The verbs that were started for real."""
 
 # Nothing that Python has to read from a file: it starts in a tenth of what Portbook takes.
 _PROGRAM: Final = """#!{python} -IS
@@ -70,7 +71,7 @@ posix._exit(code)
 def portbook_program(folder: Path) -> Iterator[Path]:
     """Write a program `portbook` into a folder; it works until the end of the block."""
     program = folder / "portbook"
-    if sys.platform != "linux" or os.environ.get(forked_process.REAL_STARTS):
+    if not forked_process.can_fork():
         _write(program, f'#!/bin/sh\nexec "{sys.executable}" -m portbook "$@"\n')
         yield program
         return

@@ -18,7 +18,7 @@ import click
 import pytest
 
 from portbook.cli.main import cli
-from support import forked_process
+from support import forked_process, stand_in
 from support.forked_process import REAL_STARTS, ForkedProcess
 from support.leftover_processes import PROC
 from support.page_terminal import Command, steps
@@ -138,7 +138,9 @@ def test_what_a_variable_tells_python_is_told_to_a_new_process(both: Any) -> Non
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A stand-in; no verb was started yet."""
     monkeypatch.delenv(REAL_STARTS, raising=False)
+    monkeypatch.setattr(stand_in, "_started", set[str]())
     with portbook_program(tmp_path) as program:
         yield program
 
