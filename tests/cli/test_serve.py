@@ -128,7 +128,8 @@ def test_a_signal_ends_it_though_its_client_reads_nothing(tmp_path: Path) -> Non
 
         def send() -> None:
             with contextlib.suppress(BrokenPipeError):  # once it has ended
-                os.write(process.stdin.fileno(), sent)  # type: ignore[union-attr]
+                process.stdin.write(sent)  # type: ignore[union-attr]  # all of it, whatever interrupts
+                process.stdin.flush()  # type: ignore[union-attr]
 
         sending = threading.Thread(target=send)
         sending.start()

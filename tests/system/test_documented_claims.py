@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import REASONS, Reason
+from support import sdks
 from support.in_process_connection import EVERY_REVISION, HANDSHAKES, handshake
 from support.portbook_process import ROOT, SAMPLE_TOOLS, http_server, invoke, over_stdio, records, run
 
@@ -26,8 +27,7 @@ def text_of(page: Path) -> str:
 
 
 def test_a_claim_about_the_conformance_suite_names_the_version_that_is_run() -> None:
-    suite = (ROOT / "tests/conformance/suite.py").read_text("utf-8")
-    [version] = re.findall(r'^SUITE = "(.+)"$', suite, re.MULTILINE)
+    version = sdks.CONFORMANCE
     claims = {
         page.name: re.findall(r"official conformance suite(?: (\S+\d))?", text_of(page)) for page in PAGES
     }
