@@ -86,6 +86,17 @@ COUNTS: Final = {
         "{count:,} ways of the official suite's server behind Portbook, by transport and revision: every "
         "scenario passes",
     ),
+    "doors of deployments": Count(
+        1,
+        8,
+        "{count:,} HTTP doors of workers and of nodes for every verdict: the same as of one process",
+    ),
+    "changes noticed late": Count(
+        7,
+        21,
+        "{count:,} changes of definitions and their settings, on each occasion after the start: served or "
+        "withheld, whenever they are noticed",
+    ),
     "adoption kills": Count(
         4,
         100,

@@ -6,6 +6,7 @@ change is withheld, the canary must not reach the client. The other tool is alwa
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -16,12 +17,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from portbook.pins.on_change import Grade, Reaction
+from support.counts import COUNTS, count
 from support.portbook_process import TESTS, run
 from support.stdio_session import StdioSession, stdio_session
 
 SERVER = TESTS / "support" / "changing_server.py"
 TEXT: dict[str, Any] = {"type": "string"}
-CASES = [(grade.value, reaction.value) for grade, reaction in product(Grade, Reaction)]
+Case = tuple[str, str]
+CASES: list[Case] = [(grade.value, reaction.value) for grade, reaction in product(Grade, Reaction)]
 
 
 def taking(*names: str, **more: Any) -> dict[str, Any]:
@@ -63,6 +66,7 @@ class Scene(NamedTuple):
 
     folder: Path
     client: StdioSession
+    cases: list[Case]
 
 
 def alias_of(grade: str, reaction: str) -> str:
@@ -91,79 +95,79 @@ def offer(folder: Path, alias: str, tools: list[dict[str, Any]]) -> None:
     draft.replace(place / "definitions.json")
 
 
-def change(folder: Path) -> None:
-    for grade, reaction in CASES:
+def change(folder: Path, cases: list[Case]) -> None:
+    for grade, reaction in cases:
         offer(folder, alias_of(grade, reaction), after(grade, canary_of(grade, reaction)))
 
 
-# The lock by the options of the servers: it is the same whenever they start.
-LOCKS: dict[tuple[str, ...], bytes] = {}
-
-
-def make(folder: Path, start: str, *options: str) -> Path:
+def make(folder: Path, cases: list[Case], start: str, *options: str) -> Path:
     """Write the settings and the lock, which has every definition as it was before."""
     tables: list[str] = []
-    for grade, reaction in CASES:
+    for grade, reaction in cases:
         alias = alias_of(grade, reaction)
         offer(folder, alias, [a_tool(), a_tool("u")])
         command = json.dumps([sys.executable, str(SERVER), alias, *options])
         on_change = f'{{ {grade} = "{reaction}" }}'
         tables.append(f'[mcp.{alias}]\ncommand = {command}\nstart = "{start}"\non_change = {on_change}\n')
     (folder / "portbook.toml").write_text("[docs]\nenabled = false\n" + "".join(tables))
-    if options not in LOCKS:
-        done = run("pin", cwd=folder)
-        assert done.code == 0, done.err
-        LOCKS[options] = (folder / "portbook.lock").read_bytes()
-    (folder / "portbook.lock").write_bytes(LOCKS[options])
+    done = run("pin", cwd=folder)
+    assert done.code == 0, done.err
     return folder
 
 
-def notice_at_start(folder: Path) -> Iterator[Scene]:
-    make(folder, "eager")
-    change(folder)
+def notice_at_start(folder: Path, cases: list[Case]) -> Iterator[Scene]:
+    make(folder, cases, "eager")
+    change(folder, cases)
     with stdio_session(folder) as client:
         client.tools()
-        yield Scene(folder, client)
+        yield Scene(folder, client, cases)
 
 
-def notice_at_the_first_call(folder: Path) -> Iterator[Scene]:
-    make(folder, "lazy")
-    (folder / "words_ask" / "starts").unlink(missing_ok=True)
-    change(folder)
+def notice_at_the_first_call(folder: Path, cases: list[Case]) -> Iterator[Scene]:
+    make(folder, cases, "lazy")
+    started = folder / alias_of(*cases[0]) / "starts"
+    started.unlink(missing_ok=True)
+    change(folder, cases)
     with stdio_session(folder) as client:
-        assert len(client.tools()) == 2 * len(CASES)
+        assert len(client.tools()) == 2 * len(cases)
         assert b"canary" not in client.received
-        assert not (folder / "words_ask" / "starts").exists()
-        for grade, reaction in CASES:
-            client.call(listed(alias_of(grade, reaction), "u"))
-        yield Scene(folder, client)
+        assert not started.exists()
+        for case in cases:
+            client.call(listed(alias_of(*case), "u"))
+        assert started.exists()
+        yield Scene(folder, client, cases)
 
 
-def notice_when_told(folder: Path) -> Iterator[Scene]:
-    make(folder, "eager")
+def notice_when_told(folder: Path, cases: list[Case]) -> Iterator[Scene]:
+    make(folder, cases, "eager")
     with stdio_session(folder) as client:
-        assert len(client.tools()) == 2 * len(CASES)
-        change(folder)
-        client.wait_until(lambda: set(client.tools()) == set(expected()))
-        yield Scene(folder, client)
+        assert len(client.tools()) == 2 * len(cases)
+        change(folder, cases)
+        client.wait_until(lambda: shown(client) == expected(cases))
+        yield Scene(folder, client, cases)
 
 
-def notice_at_reconnect(folder: Path) -> Iterator[Scene]:
-    make(folder, "eager", "silent")
+def notice_at_reconnect(folder: Path, cases: list[Case]) -> Iterator[Scene]:
+    make(folder, cases, "eager", "silent")
     with stdio_session(folder) as client:
-        assert len(client.tools()) == 2 * len(CASES)
-        change(folder)
-        assert len(client.tools()) == 2 * len(CASES)
-        for grade, reaction in CASES:
-            client.call(listed(alias_of(grade, reaction), "u"), {"a": "end"})
-        client.wait_until(lambda: set(client.tools()) == set(expected()))
-        yield Scene(folder, client)
+        assert len(client.tools()) == 2 * len(cases)
+        change(folder, cases)
+        assert len(client.tools()) == 2 * len(cases)
+        for case in cases:
+            client.call(listed(alias_of(*case), "u"), {"a": "end"})
+        client.wait_until(lambda: shown(client) == expected(cases))
+        yield Scene(folder, client, cases)
 
 
-def expected() -> dict[str, bool]:
+def shown(client: StdioSession) -> dict[str, bool]:
+    """Return the names that are listed, and whether each has changed."""
+    return {name: "canary" in json.dumps(tool) for name, tool in client.tools().items()}
+
+
+def expected(cases: list[Case]) -> dict[str, bool]:
     """Return the names that are listed in the end, and whether each has changed."""
     names: dict[str, bool] = {}
-    for grade, reaction in CASES:
+    for grade, reaction in cases:
         alias = alias_of(grade, reaction)
         names[listed(alias, "u")] = False
         if grade == "added":
@@ -175,7 +179,7 @@ def expected() -> dict[str, bool]:
     return names
 
 
-OCCASIONS: dict[str, Callable[[Path], Iterator[Scene]]] = {
+OCCASIONS: dict[str, Callable[[Path, list[Case]], Iterator[Scene]]] = {
     "start": notice_at_start,
     "first call": notice_at_the_first_call,
     "list_changed": notice_when_told,
@@ -183,20 +187,62 @@ OCCASIONS: dict[str, Callable[[Path], Iterator[Scene]]] = {
 }
 
 
-@pytest.fixture(scope="module", params=OCCASIONS)
-def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    yield from OCCASIONS[request.param](tmp_path_factory.mktemp("changed"))
+def cases_on(occasion: str) -> list[Case]:
+    """Return every case for the start, and as many as count for the other occasions.
+
+    Of those, seven have each kind of change once; with every occasion a kind has the next setting.
+    """
+    if occasion == "start":
+        return CASES
+    turn = list(OCCASIONS).index(occasion)
+    ordered = [CASES[3 * kind + (kind + turn + step) % 3] for step in range(3) for kind in range(len(Grade))]
+    return ordered[: count("changes noticed late")]
 
 
+TRIED = [(occasion, *case) for occasion in OCCASIONS for case in cases_on(occasion)]
+
+
+class Scenes:
+    """A scene of each occasion, made when it is first asked for."""
+
+    def __init__(self, factory: pytest.TempPathFactory, stack: contextlib.ExitStack) -> None:
+        self._factory = factory
+        self._stack = stack
+        self._made: dict[str, Scene] = {}
+
+    def __getitem__(self, occasion: str) -> Scene:
+        if occasion not in self._made:
+            noticing = contextlib.contextmanager(OCCASIONS[occasion])
+            made = noticing(self._factory.mktemp("changed"), cases_on(occasion))
+            self._made[occasion] = self._stack.enter_context(made)
+        return self._made[occasion]
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenes]:
+    with contextlib.ExitStack() as stack:
+        yield Scenes(tmp_path_factory, stack)
+
+
+@pytest.fixture
+def scene(scenes: Scenes, occasion: str) -> Scene:
+    return scenes[occasion]
+
+
+def test_every_case_is_noticed_at_the_start_and_later_and_a_soak_takes_all_on_each_occasion() -> None:
+    assert COUNTS["changes noticed late"].long == len(CASES) == len(Grade) * len(Reaction)
+    assert {case for occasion in [*OCCASIONS][1:] for case in cases_on(occasion)} == {*CASES}
+
+
+@pytest.mark.soak("changes noticed late")
+@pytest.mark.parametrize("occasion", OCCASIONS)
 def test_only_what_is_approved_or_accepted_is_listed(scene: Scene) -> None:
-    tools = scene.client.tools()
-    assert set(tools) == set(expected())
-    for name, is_changed in expected().items():
-        assert ("canary" in json.dumps(tools[name])) is is_changed
+    assert shown(scene.client) == expected(scene.cases)
 
 
 @pytest.mark.covers("mcp.pins.change")
-@pytest.mark.parametrize(("grade", "reaction"), CASES)
+@pytest.mark.soak("changes noticed late")
+@pytest.mark.parametrize(("occasion", "grade", "reaction"), TRIED)
 def test_a_change_is_served_or_withheld_as_its_setting_says(scene: Scene, grade: str, reaction: str) -> None:
     alias, canary = alias_of(grade, reaction), canary_of(grade, reaction)
     name = listed(alias, canary if grade == "added" else "t")
@@ -211,7 +257,8 @@ def test_a_change_is_served_or_withheld_as_its_setting_says(scene: Scene, grade:
     assert scene.client.call(listed(alias, "u")) == f"{own('u', alias)} ran"
 
 
-@pytest.mark.parametrize(("grade", "reaction"), [case for case in CASES if case[1] != "accept"])
+@pytest.mark.soak("changes noticed late")
+@pytest.mark.parametrize(("occasion", "grade", "reaction"), [case for case in TRIED if case[2] != "accept"])
 def test_nothing_of_a_withheld_definition_reaches_the_client_or_its_server(
     scene: Scene, grade: str, reaction: str
 ) -> None:

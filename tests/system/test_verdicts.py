@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from support.counts import COUNTS, count
 from support.deployments import DEPLOYMENTS, ONE_PROCESS, store_of
 from support.every_door import DOORWAYS, HTTP_DOORWAYS, Asked, Doorway, Verdict, leading_to, leads_to
 from support.portbook_process import HttpServer, run
@@ -28,6 +29,20 @@ PLACES = [
     for deployment in DEPLOYMENTS
     for door in (DOORWAYS if deployment == ONE_PROCESS else HTTP_DOORWAYS)
 ]
+
+
+def places_of(number: int) -> Iterator[tuple[str, str]]:
+    """Where the case of a number is tried: at each door of one process, and of others at as many as count.
+
+    The doors take turns, so that each is used.
+    """
+    for deployment in DEPLOYMENTS:
+        if deployment == ONE_PROCESS:
+            yield from ((deployment, door) for door in DOORWAYS)
+        else:
+            for turn in range(count("doors of deployments")):
+                yield deployment, HTTP_DOORWAYS[(number + turn) % len(HTTP_DOORWAYS)]
+
 
 TOOLS = """
 import time
@@ -262,10 +277,22 @@ everywhere = pytest.mark.parametrize(
 every_door = pytest.mark.parametrize("door", DOORWAYS)
 
 
+TRIED = [(*place, case) for number, case in enumerate(CASES) for place in places_of(number)]
+
+
+def test_every_door_of_every_deployment_is_tried_and_a_soak_tries_every_case_at_each() -> None:
+    assert {(deployment, door) for deployment, door, _ in TRIED} == {*PLACES}
+    assert COUNTS["doors of deployments"].long == len(HTTP_DOORWAYS)
+
+
 @pytest.mark.covers("002.policy.every-door")
 @pytest.mark.covers("021.deployments.verdicts")
-@everywhere
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@pytest.mark.soak("doors of deployments")
+@pytest.mark.parametrize(
+    ("deployment", "door", "case"),
+    TRIED,
+    ids=[f"{case.name}-{door}, {deployment}" for deployment, door, case in TRIED],
+)
 def test_a_call_gets_the_same_verdict_through_every_door_and_a_denied_one_runs_nowhere(
     served: Served, door: str, case: Case
 ) -> None:
