@@ -67,7 +67,7 @@ def or_skip(make: Callable[[], Any]) -> Any:
     try:
         return make()
     except sdks.Unavailable as unavailable:
-        pytest.skip(str(unavailable))
+        sdks.skip_unless_ci(unavailable)
 
 
 def greeting_of(command: list[str], cwd: Path, **more: str) -> str:

@@ -246,8 +246,9 @@ def run_clients(portbook: Path, revision: str) -> dict[str, Counted]:
         for scenario, counted in found.items():
             _count(Path(name, "checks"), counted, scenario)
             if not Path(name, scenario + COMPLETED).exists():
-                said = (done.stdout + done.stderr)[-2000:]
-                counted.problems.append(f"the client did not come to its end: {said}")
+                own = [each.read_text() for each in Path(name, "checks").glob(f"{scenario}-*/stderr.txt")]
+                said = "".join(own) or done.stdout + done.stderr
+                counted.problems.append(f"the client did not come to its end: {said[-2000:]}")
     return found
 
 
@@ -255,7 +256,7 @@ def _suite(version: str, folder: Path, *arguments: str) -> subprocess.CompletedP
     modules = sdks.conformance_suite(version)
     script = modules.path("@modelcontextprotocol/conformance", "dist", "index.js")
     command = [modules.node.node, str(script), *arguments]
-    # It is started for each selection and each client: compiled once, a start takes a quarter less.
+    # It is started for each selection: compiled once, a start takes a quarter less.
     environment = {**os.environ, "NODE_COMPILE_CACHE": str(modules.folder / "compiled")}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SUITE_SECONDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -34,9 +33,7 @@ def test_it_lists_and_calls_tools(tmp_path: Path) -> None:
     try:
         python = sdks.first_python_sdk()
     except sdks.Unavailable as unavailable:
-        if os.environ.get("CI"):
-            pytest.fail(str(unavailable))
-        pytest.skip(str(unavailable))
+        sdks.skip_unless_ci(unavailable)
     (tmp_path / "portbook.toml").write_text("[server]\nlegacy_sse = true\n")
     with http_server(cwd=tmp_path) as server:
         command = [str(python), "-c", PROGRAM, f"{server.url}/sse"]

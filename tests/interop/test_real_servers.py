@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -108,15 +107,9 @@ def explored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
         with _behind_portbook(tmp_path_factory.mktemp("servers")) as explore:
             seen = {client: explore(client) for client in THROUGH}
     except sdks.Unavailable as unavailable:
-        _skip_unless_ci(unavailable)
+        sdks.skip_unless_ci(unavailable)
     assert [each["failed"] for own in seen.values() for each in own.values() if "failed" in each] == []
     return seen
-
-
-def _skip_unless_ci(unavailable: sdks.Unavailable) -> NoReturn:
-    if os.environ.get("CI"):
-        pytest.fail(str(unavailable))
-    pytest.skip(str(unavailable))
 
 
 # The first test waits for the clients and servers to be installed, too.
@@ -215,7 +208,7 @@ def test_a_server_that_starts_slowly_and_refuses_a_handshake_is_started_once(tmp
     try:
         server = [str(sdks.fastmcp()), str(sdks.HERE / "fastmcp_server.py")]
     except sdks.Unavailable as unavailable:
-        _skip_unless_ci(unavailable)
+        sdks.skip_unless_ci(unavailable)
     command = json.dumps(["sh", "-c", wrapper, "sh", *server])
     with peer_of(tmp_path, table("shop", f"command = {command}", "timeout_ms = 100_000")) as peer:
         asked = peer.start("tools/call", {"name": "shop__count", "arguments": {"items": ["a", "b"]}})

@@ -31,7 +31,7 @@ from typing import Any, Final, NoReturn
 LENGTH: Final = struct.Struct("!I")
 STREAMS: Final = 3
 _MOST_DESCRIPTORS: Final = 1024
-CLONE: Final = {"x86_64": 56, "aarch64": 220}
+CLONE: Final = {"x86_64": 56, "aarch64": 220, "riscv64": 220}
 """The number of the system call, on machines where it is known."""
 _CLONE_PARENT: Final = 0x8000
 # Run as programs, they are not modules yet. The plugin needs pytest.
@@ -97,7 +97,7 @@ def _import_portbook() -> None:
     for name in _LATE:
         importlib.import_module(name)
     for dialect in (engine.DIALECT, engine.DRAFT_07):
-        engine._meta(dialect)  # compiled with the first schema, and the same for all
+        engine._meta(dialect)  # compiled with the first schema that needs it
     _imported.extend(sys.modules.keys() - before)
 
 
@@ -120,23 +120,26 @@ def _exactly(requests: socket.socket, size: int) -> bytes:
 def _fork() -> int:
     """Fork a child of this process's own parent; return its number, or 0 in the new process.
 
-    Python has no word for that, and two forks one after the other take twice as long. What Python's own does
-    around the call is done here; of what the C library does, all is for processes with threads.
+    Python has no word for that, and two forks one after the other take twice as long. What Python does around
+    the call is done here. What the C library does, for locks of threads and with the number of a thread that
+    it remembers, nothing here needs; other libraries than glibc may.
     """
     before, after_parent, after_child = (
         getattr(ctypes.pythonapi, f"PyOS_{when}")
         for when in ("BeforeFork", "AfterFork_Parent", "AfterFork_Child")
     )
+    # One that keeps the lock of the interpreter. Between the two calls of Python's, as little as possible.
+    call = ctypes.PyDLL(None, use_errno=True).syscall
+    number, flags = CLONE[platform.machine()], int(_CLONE_PARENT | signal.SIGCHLD)
     before()
-    # Through `pythonapi`, which keeps the lock of the interpreter.
-    call = CLONE[platform.machine()], _CLONE_PARENT | signal.SIGCHLD
-    process: int = ctypes.pythonapi.syscall(*call, 0, 0, 0, 0)
+    process: int = call(number, flags, 0, 0, 0, 0)
     if process == 0:
         after_child()
     else:
         after_parent()
     if process < 0:
-        raise OSError("no process could be forked")
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
     return process
 
 

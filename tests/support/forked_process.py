@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from support.fork_server import CLONE, LENGTH, Start
 
-__all__ = ["REAL_STARTS", "ForkedProcess", "can_fork", "forked", "run", "server_number"]
+__all__ = ["REAL_STARTS", "ForkedProcess", "can_fork", "forked", "is_known_machine", "run", "server_number"]
 
 REAL_STARTS: Final = "PORTBOOK_TEST_REAL_STARTS"
 _MODULES: Final = frozenset({"portbook", "portbook.cli.adapter", "mcp"})
@@ -75,9 +75,15 @@ def _the_server() -> _Server:
     return _Server()
 
 
+@cache
+def is_known_machine() -> bool:
+    """Whether the fork server works here."""
+    return sys.platform == "linux" and platform.machine() in CLONE and platform.libc_ver()[0] == "glibc"
+
+
 def can_fork() -> bool:
     """Whether processes are forked on this machine, and nobody wants otherwise."""
-    return sys.platform == "linux" and platform.machine() in CLONE and not os.environ.get(REAL_STARTS)
+    return is_known_machine() and not os.environ.get(REAL_STARTS)
 
 
 def server_number() -> int | None:

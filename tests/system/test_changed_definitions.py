@@ -208,13 +208,16 @@ class Scenes:
     def __init__(self, factory: pytest.TempPathFactory, stack: contextlib.ExitStack) -> None:
         self._factory = factory
         self._stack = stack
+        self._asked: set[str] = set()
         self._made: dict[str, Scene] = {}
 
     def __getitem__(self, occasion: str) -> Scene:
-        if occasion not in self._made:
+        if occasion not in self._asked:
+            self._asked.add(occasion)
             noticing = contextlib.contextmanager(OCCASIONS[occasion])
             made = noticing(self._factory.mktemp("changed"), cases_on(occasion))
             self._made[occasion] = self._stack.enter_context(made)
+        assert occasion in self._made, "it could not be made for the first test"
         return self._made[occasion]
 
 

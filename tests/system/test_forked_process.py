@@ -25,7 +25,7 @@ from support.page_terminal import Command, steps
 from support.portbook_process import PORTBOOK, ROOT, environment
 from support.stand_in import portbook_program
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="nothing is forked elsewhere")
+pytestmark = pytest.mark.skipif(not forked_process.is_known_machine(), reason="nothing is forked here")
 
 # A toolset that writes down what it finds, and then ends as the last argument says.
 PROBE = """

@@ -1,8 +1,9 @@
 """The same call gets the same verdict through every door and dialect, and what is denied runs nowhere.
 
-One table of cases drives them all: every door of one process, and every HTTP door of workers, and of nodes
-behind a load balancer. `upstream` is an API of the tests' own; the functions leave a line in a file when they
-run: after a denial neither has seen anything.
+One table of cases drives them all: every door of one process, and the HTTP doors of workers, and of nodes
+behind a load balancer; there, every run takes each case through one of them, and a soak through all.
+`upstream` is an API of the tests' own; the functions leave a line in a file when they run: after a denial
+neither has seen anything.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def places_of(number: int) -> Iterator[tuple[str, str]]:
 
     The doors take turns, so that each is used.
     """
-    for deployment in DEPLOYMENTS:
+    for shift, deployment in enumerate(DEPLOYMENTS):
         if deployment == ONE_PROCESS:
             yield from ((deployment, door) for door in DOORWAYS)
         else:
             for turn in range(count("doors of deployments")):
-                yield deployment, HTTP_DOORWAYS[(number + turn) % len(HTTP_DOORWAYS)]
+                yield deployment, HTTP_DOORWAYS[(number + shift + turn) % len(HTTP_DOORWAYS)]
 
 
 TOOLS = """

@@ -73,7 +73,7 @@ def installed(wheel: Path, python: str, folder: Path) -> Path:
     try:
         uv = str(sdks.uv_program())
     except sdks.Unavailable as unavailable:
-        pytest.skip(str(unavailable))
+        sdks.skip_unless_ci(unavailable)
     quiet = ("--quiet", "--no-config")
     made = folder / "environment"
     subprocess.run([uv, "venv", *quiet, "--python", python, str(made)], check=True, timeout=60)
