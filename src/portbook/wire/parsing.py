@@ -56,7 +56,8 @@ _WORDS: tuple[tuple[str, str], ...] = (
 _SPACE: Final = ord(" ")
 _AFTER_NAME: Final = 11
 
-# Up to here the parser looks up every short string among those it has seen: methods and names come again.
+# Up to here the parser looks up every short string among those it has seen: methods and names come again. In
+# larger frames that takes longer than to make each anew, even of the names in the rows of a list.
 _SMALL: Final = 1024
 
 
@@ -90,7 +91,7 @@ def parse_tight(frame: bytes) -> JSON | NotTight:
         if frame[_AFTER_NAME] == _SPACE or frame[_AFTER_NAME - 1] == _SPACE:
             return NOT_TIGHT
         value: Any = (
-            jiter.from_json(frame) if len(frame) <= _SMALL else jiter.from_json(frame, cache_mode="keys")
+            jiter.from_json(frame) if len(frame) <= _SMALL else jiter.from_json(frame, cache_mode="none")
         )
         if orjson.dumps(value) == frame:
             return value
