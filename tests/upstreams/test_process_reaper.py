@@ -19,6 +19,21 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print('up', flush=True)
 time.sleep(99)
 """
+# One that forks and ends at once, for a minute: whoever looks for it finds the number of one that is no more.
+FLEEING = """
+import os, sys, time
+until = time.monotonic() + 60
+if os.fork():
+    sys.stdin.read(1)
+    sys.exit()
+os.setsid()
+os.close(0)
+print('up', flush=True)
+while time.monotonic() < until:
+    if os.fork():
+        os._exit(0)
+    time.sleep({pause})
+"""
 # The reaper ends everything with the server, so the server stays until the process that left it has spoken.
 LEAVING = """
 import os, sys
@@ -50,7 +65,10 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
     return process.returncode, errors
 
 
-@pytest.mark.parametrize(("code", "status"), [("pass", 0), ("raise SystemExit(7)", 7)])
+KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+
+@pytest.mark.parametrize(("code", "status"), [("pass", 0), ("raise SystemExit(7)", 7), (KILLED, 128 + 9)])
 def test_the_status_of_the_server_is_the_reapers(code: str, status: int) -> None:
     process, lifeline = start(sys.executable, "-c", code)
     assert finish(process)[0] == status
@@ -70,6 +88,18 @@ def test_a_server_that_ignores_sigterm_is_killed_with_its_lifeline() -> None:
     assert process.stdout.readline() == b"up\n"
     os.close(lifeline)
     finish(process)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="only Linux shows the processes below another")
+@pytest.mark.parametrize("pause", [0, 0.001, 0.005])
+def test_a_process_that_forks_and_ends_again_and_again_does_not_escape(pause: float) -> None:
+    process, lifeline = start(sys.executable, "-c", FLEEING.format(pause=pause))
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    process.stdin.write(b".")
+    finish(process)  # all that could write to its output have ended
+    os.close(lifeline)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="only Linux shows the processes below another")

@@ -72,6 +72,9 @@ def serve(
     given = partial(
         _settings_from, servers, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags
     )
+    if reload:
+        # Bytecode is as old as a second: of two quick changes, it could be that of the first.
+        sys.dont_write_bytecode = True
     if reload and http:
         raise click.exceptions.Exit(_serve_and_watch(given, config))
     inherited, is_trial = _inherited(), _is_trial()

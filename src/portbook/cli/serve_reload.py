@@ -340,8 +340,6 @@ class ReloadingStdio:
         self._stamps: Stamps = stamps_of(watched_files(settings))
         self._leaving: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
-        # Bytecode is as old as a second: of two quick changes, it could be that of the first.
-        sys.dont_write_bytecode = True
 
     def start(self) -> None:
         """Watch from now on."""

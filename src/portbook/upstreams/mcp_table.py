@@ -110,6 +110,7 @@ _KEYS: Final = (
 # In place of a path: the folder that Portbook itself was started in.
 _INHERITED: Final = "inherit"
 _ASKS: Final = ("elicitation", "sampling", "roots")
+_NUL: Final = "has a character that no program can be given; leave out \\u0000"
 _WANTED: Final = 'must be a string, { env = "NAME" }, { file = "path" } or { command = ["program", "…"] }'
 
 
@@ -176,6 +177,8 @@ def _transport(table: Table) -> UpstreamTransport:
     if command is not None:
         if not command:
             raise table.wrong("command", "must name a program")
+        if any("\0" in each for each in command):
+            raise table.wrong("command", _NUL)
         if named not in (None, "stdio"):
             raise table.wrong("transport", "must be stdio for a command")
         return "stdio"
@@ -191,6 +194,8 @@ def _transport(table: Table) -> UpstreamTransport:
 
 def _cwd(table: Table, folder: Path) -> Path | None:
     given = table.text("cwd")
+    if given is not None and "\0" in given:
+        raise table.wrong("cwd", _NUL)
     if given == _INHERITED:
         return Path()
     return None if given is None else folder / given
@@ -217,6 +222,8 @@ def _value(values: Table, name: str, key: str, folder: Path) -> ValueSource:
     if isinstance(given, str):
         if not given.isprintable() and key == "headers":
             raise values.wrong(name, "has characters that cannot be sent in a header")
+        if "\0" in given:
+            raise values.wrong(name, _NUL)
         return ValueSource(text=given)
     if not isinstance(given, dict):
         raise values.wrong(name, _WANTED)

@@ -28,14 +28,16 @@ __all__ = ["main"]
 # How long a server may take to end by itself after SIGTERM.
 _GRACE_S = 2.0
 _STEP_S = 0.02
+_MOMENT_S = 0.002
 # How often the processes of a server are counted, where they are limited.
 _COUNT_S = 0.1
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
-# As a shell says it: the program could not be started.
+# As a shell says it: the program could not be started, or a signal ended it, whose number is added.
 _NOT_STARTED = 127
+_BY_SIGNAL = 128
 
 
 def main(arguments: list[str]) -> int:
@@ -66,7 +68,10 @@ def main(arguments: list[str]) -> int:
             break
         status = _reap(server)
     _end_all(server)
-    return 0 if status is None else os.waitstatus_to_exitcode(status) % 256
+    if status is None:
+        return 0
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else _BY_SIGNAL - code
 
 
 def _nothing(number: int, frame: object) -> None:
@@ -119,30 +124,45 @@ def _end_gently(server: int) -> None:
 
 
 def _end_all(server: int) -> None:
-    """Kill whatever is left: of the group, and of all that has ever left it."""
+    """Kill whatever is left: of the group, and of all that has ever left it.
+
+    One that forks and ends, again and again, may have done so since it was seen: it is looked for at once.
+    """
     until = time.monotonic() + _GRACE_S
+    before: list[int] = []
     while True:
         with _suppress(ProcessLookupError, PermissionError):
             os.killpg(server, signal.SIGKILL)
-        if not _has_children():
+        if not _has_children() or time.monotonic() > until:
             return
-        left = _descendants()
+        left = _children()
         for pid in left:
             with _suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        _reap(server)
-        if not left or time.monotonic() > until:
-            return
-        time.sleep(_STEP_S)
+        if left == before:  # on their way
+            time.sleep(_MOMENT_S)
+        before = left
 
 
 def _has_children() -> bool:
-    """Return whether a process is left; whoever loses its parent becomes a child of this one."""
+    """Collect what has ended; return whether a process is left.
+
+    Whoever loses its parent becomes a child of this one.
+    """
+    with _suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            """The next one may be the last."""
+        return True
+    return False
+
+
+def _children() -> list[int]:
+    """Return the children of this process; all below it, where the system does not tell its own."""
     try:
-        os.waitpid(-1, os.WNOHANG)  # if that one has ended, the next look tells
-    except ChildProcessError:
-        return False
-    return True
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
+            return [int(pid) for pid in file.read().split()]
+    except OSError:
+        return _descendants()
 
 
 def _tasks() -> int:

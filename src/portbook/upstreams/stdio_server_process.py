@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -121,7 +122,17 @@ class StdioTransport:
     def _ended(self) -> None:
         if self._receiver is not None:
             status = None if self._child is None else self._child.exit_status
-            self._receiver.lost("its process ended" + ("" if status is None else f" with status {status}"))
+            self._receiver.lost(
+                "its process ended" + ("" if status is None else f" with {_in_words(status)}")
+            )
+
+
+def _in_words(status: int) -> str:
+    """Return an exit status, with the signal that it stands for in a shell, or in Python."""
+    number = -status if status < 0 else status - 128
+    with contextlib.suppress(ValueError):
+        return f"status {status} ({signal.Signals(number).name})"
+    return f"status {status}"
 
 
 # `ChildProcess`: a server as a process of ours, with its standard streams, ended without a trace.
