@@ -41,9 +41,25 @@ def test_where_nothing_runs_there_is_nothing_to_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", [("upstreams", "sandbox", "box"), ("pin", "box")])
+@pytest.mark.parametrize(
+    ("script", "status"), [("exit 3", "status 3"), ("kill -SEGV $$", "status 139 (SIGSEGV)")]
+)
 def test_a_server_that_ends_at_once_is_told_with_its_exit_status(
+    verb: tuple[str, ...], script: str, status: str, tmp_path: Path
+) -> None:
+    (tmp_path / "portbook.toml").write_text(f'[mcp.box]\ncommand = ["sh", "-c", "{script}"]\n')
+    finished = run(*verb, cwd=tmp_path)
+    assert f"its process ended with {status}" in finished.err + finished.out.decode()
+
+
+@pytest.mark.parametrize("verb", [("check",), ("pin", "box"), ("upstreams",)])
+def test_what_no_program_can_be_given_is_a_mistake_in_the_settings(
     verb: tuple[str, ...], tmp_path: Path
 ) -> None:
-    (tmp_path / "portbook.toml").write_text('[mcp.box]\ncommand = ["sh", "-c", "exit 3"]\n')
+    (tmp_path / "portbook.toml").write_text('[mcp.box]\ncommand = ["sh", "a\\u0000b"]\n')
     finished = run(*verb, cwd=tmp_path)
-    assert "its process ended with status 3" in finished.err + finished.out.decode()
+    told = finished.err + finished.out.decode()
+    assert finished.code != 0
+    assert "portbook.toml:2:1" in told
+    assert "mcp.box.command has a character that no program can be given" in told
+    assert "Traceback" not in told

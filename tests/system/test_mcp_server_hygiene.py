@@ -39,6 +39,35 @@ def test_a_server_that_says_more_than_it_should_is_still_served(tmp_path: Path, 
     assert len((tmp_path / "stderr").read_bytes()) < 1_000_000  # of 6 MB
 
 
+# It leaves a process that forks and ends at once, for a minute, and that holds a pipe open.
+FLEEING = """
+import os, sys, time
+until = time.monotonic() + 60
+told = os.open(sys.argv[1], os.O_WRONLY)
+os.write(told, b'.')
+if os.fork():
+    sys.exit(1)
+os.setsid()
+os.closerange(0, 3)
+while time.monotonic() < until:
+    if os.fork():
+        os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not PROC.is_dir(), reason="only Linux shows the processes below another")
+def test_what_a_server_left_does_not_escape_by_forking_again_and_again(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as told:
+        command = json.dumps([sys.executable, "-c", FLEEING, str(pipe)])
+        (tmp_path / "portbook.toml").write_text(f"[mcp.box]\ncommand = {command}\n")
+        assert run("pin", "box", cwd=tmp_path).code == 1
+        assert told.read(1) == b"."
+        # More of them where it was started twice; at the end, and only then, nothing instead of None.
+        wait_until(lambda: told.read(64) == b"")
+
+
 @pytest.mark.covers("design.servers.malformed")
 @pytest.mark.parametrize(
     ("mode", "words", "pointer"),

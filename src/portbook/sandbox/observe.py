@@ -134,7 +134,8 @@ def main(arguments: list[str]) -> int:
         if descriptors:
             _Observer(descriptors[0], server, notes).run()
     _, status = os.waitpid(server, 0)
-    return os.waitstatus_to_exitcode(status) % 256
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code  # a signal, as a shell says it
 
 
 def _become(command: list[str], channel: socket.socket) -> None:

@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
         if lifeline in ready or _was_told_to_end(wake):
             _end_gently(server)
             break
-        status = _reap(server)
+        status, _ = _reap(server)
     _end_all(server)
     if status is None:
         return 0
@@ -99,17 +99,22 @@ def _was_told_to_end(wake: int) -> bool:
     return False
 
 
-def _reap(server: int) -> int | None:
-    """Collect every process that has ended; return the status of the server if it is one of them."""
+def _reap(server: int) -> tuple[int | None, bool]:
+    """Collect every process that has ended.
+
+    Return the status of the server if it is one of them, and whether a process is left: whoever loses its
+    parent becomes a child of this one.
+    """
     status = None
-    with _suppress(ChildProcessError):
+    try:
         while True:
             pid, ended = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
-                break
+                return status, True
             if pid == server:
                 status = ended
-    return status
+    except ChildProcessError:
+        return status, False
 
 
 def _end_gently(server: int) -> None:
@@ -118,7 +123,7 @@ def _end_gently(server: int) -> None:
     with _suppress(ProcessLookupError, PermissionError):
         os.killpg(server, signal.SIGTERM)
     while time.monotonic() < until:
-        if _reap(server) is not None:
+        if _reap(server)[0] is not None:
             return
         time.sleep(_STEP_S)
 
@@ -133,7 +138,7 @@ def _end_all(server: int) -> None:
     while True:
         with _suppress(ProcessLookupError, PermissionError):
             os.killpg(server, signal.SIGKILL)
-        if not _has_children() or time.monotonic() > until:
+        if not _reap(server)[1] or time.monotonic() > until:
             return
         left = _children()
         for pid in left:
@@ -142,18 +147,6 @@ def _end_all(server: int) -> None:
         if left == before:  # on their way
             time.sleep(_MOMENT_S)
         before = left
-
-
-def _has_children() -> bool:
-    """Collect what has ended; return whether a process is left.
-
-    Whoever loses its parent becomes a child of this one.
-    """
-    with _suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            """The next one may be the last."""
-        return True
-    return False
 
 
 def _children() -> list[int]:
