@@ -1,7 +1,6 @@
 """Imports toolsets from the Python files and modules named on the command line. Runs the operator's code.
 
-Each file of the operator is one module, however it is imported. pydantic is spared the search for its
-plugins.
+Each file of the operator is one module, however it is imported.
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
+from portbook.tools.lighter_pydantic_import import spare_the_search
 from portbook.tools.mistake_place import place_of_error, shown_file
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
@@ -30,11 +30,9 @@ __all__ = [
     "forget",
     "imported_from",
     "load_toolsets",
-    "may_have_plugins",
     "modules_below",
     "put_back",
     "remember",
-    "spare_the_search",
     "take_all",
 ]
 
@@ -401,92 +399,3 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-# Spares pydantic the search for its plugins, where no installed package has one.
-#
-# With the first model, pydantic looks for plugins among the entry points of all packages. The reader of
-# entry points is the largest part of Python's own library that a server would import: 1.7 MiB. Few machines
-# have a plugin, and that can be told by their files' bytes. Where there may be one, pydantic looks for
-# itself.
-#
-# Reads the folders of `sys.path`, when pydantic would.
-
-_LOADER: Final = "pydantic.plugin._loader"
-
-
-def spare_the_search() -> None:
-    """Answer for pydantic, from now on, where it has no plugins; a second call does nothing."""
-    if _LOADER not in sys.modules and not any(type(finder) is _PluginFinder for finder in sys.meta_path):
-        sys.meta_path.insert(0, _PluginFinder())
-
-
-class _PluginFinder:
-    """Finds one module, once: the one in which pydantic looks for plugins.
-
-    It stays where it is: whoever leaves `sys.meta_path` during a search hides the finder behind it.
-    """
-
-    __slots__ = ("_is_done",)
-
-    def __init__(self) -> None:
-        self._is_done = False
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != _LOADER or self._is_done:
-            return None
-        self._is_done = True
-        return None if may_have_plugins(sys.path) else ModuleSpec(name, cast("Any", _NoPlugins()))
-
-
-class _NoPlugins:
-    """Loads a module that knows of no plugins."""
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return None
-
-    def exec_module(self, module: ModuleType) -> None:
-        found: list[ModuleType] = []
-
-        def real(name: str) -> Any:
-            """Return what else is in pydantic's own module, should anybody ask."""
-            if name.startswith("__"):
-                raise AttributeError(name)
-            if not found:
-                if sys.modules.get(_LOADER) is module:
-                    sys.modules.pop(_LOADER, None)  # another thread may have been faster
-                found.append(importlib.import_module(_LOADER))
-            return getattr(found[0], name)
-
-        vars(module).update(get_plugins=lambda: (), __getattr__=real)
-
-
-def may_have_plugins(folders: Iterable[str]) -> bool:
-    """Return whether a package in `folders` may have a plugin of pydantic; a no is always right."""
-    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
-        return True  # packages that are in no folder
-    return any(map(_may_have_plugins, folders))
-
-
-def _may_have_plugins(folder: str) -> bool:
-    path = Path(folder)
-    if path.name.lower().endswith(".egg"):  # a package by itself, whose files have other names
-        return True
-    try:
-        return any(map(_may_be_plugin, path.iterdir()))
-    except FileNotFoundError:
-        return False
-    except OSError:  # an archive, for example
-        return True
-
-
-def _may_be_plugin(path: Path) -> bool:
-    name = path.name.lower()  # as `importlib.metadata` compares names
-    if not name.endswith((".dist-info", ".egg-info")):
-        return name.endswith((".egg", ".egg-link"))
-    try:
-        return b"pydantic" in (path / "entry_points.txt").read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return False

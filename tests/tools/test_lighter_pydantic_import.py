@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.tools.toolset_loader import may_have_plugins
+from portbook.tools.lighter_pydantic_import import may_have_plugins
 
 PLUGIN = """
 class Plugin:
@@ -22,7 +22,7 @@ plugin = Plugin()
 
 SERVED = """
 import sys
-from portbook.tools.toolset_loader import spare_the_search
+from portbook.tools.lighter_pydantic_import import spare_the_search
 spare_the_search()
 spare_the_search()
 import pydantic
