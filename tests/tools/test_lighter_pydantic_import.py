@@ -1,4 +1,4 @@
-"""Plugins of pydantic: those that are installed work, and where there are none, nobody searches."""
+"""pydantic, imported lighter: its plugins work where there are some, and `secrets` wherever it is used."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ plugin = Plugin()
 
 SERVED = """
 import sys
-from portbook.tools.lighter_pydantic_import import spare_the_search
-spare_the_search()
-spare_the_search()
+from portbook.tools.lighter_pydantic_import import lighten_pydantic
+lighten_pydantic()
+lighten_pydantic()
 import pydantic
 class Model(pydantic.BaseModel):
     a: int
-finders = [finder for finder in sys.meta_path if "_PluginFinder" in repr(finder)]
+finders = [finder for finder in sys.meta_path if "_PydanticFinder" in repr(finder)]
 print(Model(a=1), "importlib.metadata" in sys.modules, len(finders))
 """
 
@@ -143,3 +143,68 @@ print(real is not _loader, hasattr(_loader, "no such thing"), hasattr(_loader, "
 print(_loader.PYDANTIC_ENTRY_POINT_GROUP == group, sys.modules["pydantic.plugin._loader"] is real)
 """
     assert told(installed(tmp_path, None), after=script) == "a=1 False 1\nTrue False False\nTrue True\n"
+
+
+IMPORTED = """
+import sys
+from portbook.tools.lighter_pydantic_import import lighten_pydantic
+lighten_pydantic()
+import pydantic
+Model = type("Model", (pydantic.BaseModel,), {"__annotations__": {"a": int}})
+"""
+
+
+def said(script: str, *paths: Path) -> list[str]:
+    """Return the words that a process says that has imported pydantic; `paths` come before Python's own."""
+    script = f"import sys; sys.path[:0] = {[*map(str, paths)]!r}\n{IMPORTED}{script}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        case("of pydantic", "print(pydantic.SecretStr('a') == pydantic.SecretStr('a'))"),
+        case("an attribute", "import secrets; print(len(secrets.token_hex(4)) == 8)"),
+        case("a name", "from secrets import compare_digest; print(compare_digest('a', 'a'))"),
+        case("all names", "from secrets import *; print(callable(token_bytes) and callable(choice))"),
+        case("run again", "import importlib, secrets; print(importlib.reload(secrets).randbelow(1) == 0)"),
+        case("after a name that is not there", "import secrets; print(not hasattr(secrets, 'no_such'))"),
+    ],
+)
+def test_openssl_is_loaded_with_the_first_use_of_secrets(use: str) -> None:
+    before, after = "print('_hashlib' in sys.modules)\n", "\nprint('_hashlib' in sys.modules)"
+    assert said(before + use + after) == ["False", "True", "True"]
+
+
+def test_nothing_runs_secrets_that_only_looks_at_modules() -> None:
+    look = """
+import inspect, os
+for module in list(sys.modules.values()):
+    getattr(module, "__path__", None), getattr(module, "__wrapped__", None)
+found = sys.modules["secrets"]
+print(os.path.basename(found.__file__), found.__name__, repr(found.__spec__.name), "_hashlib" in sys.modules)
+"""
+    assert said(look) == ["secrets.py", "secrets", "'secrets'", "False"]
+
+
+def test_threads_that_use_secrets_at_once_all_get_what_they_ask_for() -> None:
+    race = """
+import threading
+start, found = threading.Barrier(16), []
+def use():
+    start.wait()
+    found.append(pydantic.SecretStr("a") == pydantic.SecretStr("a"))
+threads = [threading.Thread(target=use) for _ in range(16)]
+sys.setswitchinterval(1e-6)
+for each in threads: each.start()
+for each in threads: each.join()
+print(len(found), all(found))
+"""
+    assert said(race) == ["16", "True"]
+
+
+def test_a_module_that_stands_before_pythons_own_is_run_at_once(tmp_path: Path) -> None:
+    (tmp_path / "secrets.py").write_text("print('run')\n")
+    assert said("print('then')", tmp_path) == ["run", "then"]

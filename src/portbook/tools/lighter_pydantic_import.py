@@ -1,9 +1,12 @@
-"""Makes the import of pydantic lighter: it is spared the search for its plugins, where no package has one.
+"""Makes the import of pydantic lighter, where that changes nothing that anybody can see.
 
 With the first model, pydantic looks for plugins among the entry points of all packages. The reader of
 entry points is the largest part of Python's own library that a server would import: 1.7 MiB. Few machines
 have a plugin, and that can be told by their files' bytes. Where there may be one, pydantic looks for
 itself.
+
+pydantic imports `secrets` to compare values of its `SecretStr`. That loads OpenSSL: 4 MiB with all that comes
+along. So the module is run when something of it is used.
 
 Reads the folders of `sys.path`, when pydantic would.
 """
@@ -11,26 +14,30 @@ Reads the folders of `sys.path`, when pydantic would.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
 from typing import Any, Final, cast
 
-__all__ = ["may_have_plugins", "spare_the_search"]
+__all__ = ["lighten_pydantic", "may_have_plugins"]
 
 _LOADER: Final = "pydantic.plugin._loader"
+_SECRETS: Final = "secrets"
+_IMPORTS_SECRETS: Final = "pydantic.types"
 
 
-def spare_the_search() -> None:
+def lighten_pydantic() -> None:
     """Answer for pydantic, from now on, where it has no plugins; a second call does nothing."""
-    if _LOADER not in sys.modules and not any(type(finder) is _PluginFinder for finder in sys.meta_path):
-        sys.meta_path.insert(0, _PluginFinder())
+    if _LOADER not in sys.modules and not any(type(finder) is _PydanticFinder for finder in sys.meta_path):
+        sys.meta_path.insert(0, _PydanticFinder())
 
 
-class _PluginFinder:
-    """Finds one module, once: the one in which pydantic looks for plugins.
+class _PydanticFinder:
+    """Finds each of two modules once: the one that looks for pydantic's plugins, and `secrets`.
 
     It stays where it is: whoever leaves `sys.meta_path` during a search hides the finder behind it.
     """
@@ -43,10 +50,59 @@ class _PluginFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if name == _SECRETS:
+            return _late_secrets()
         if name != _LOADER or self._is_done:
             return None
         self._is_done = True
         return None if may_have_plugins(sys.path) else ModuleSpec(name, cast("Any", _NoPlugins()))
+
+
+def _late_secrets() -> ModuleSpec | None:
+    """Return Python's own `secrets`, run with its first use; None unless it is pydantic that imports it."""
+    importer = sys.modules.get(_IMPORTS_SECRETS)
+    if importer is None or _SECRETS in vars(importer):
+        return None
+    spec = PathFinder.find_spec(_SECRETS)
+    if spec is None or spec.loader is None or spec.origin is None:
+        return None
+    if Path(spec.origin).parent != Path(os.__file__).parent:  # somebody put a module before Python's own
+        return None
+    spec.loader = cast("Any", _RunLate(cast("Any", spec.loader)))
+    return spec
+
+
+class _RunLate:
+    """Loads a module whose code is run when something is looked up that it does not have yet."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+        self._turn = RLock()
+        self._is_running = False
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        names = vars(module)
+
+        def look_up(name: str) -> Any:
+            if name.startswith("__") and name != "__all__":  # asked of modules that nobody means to use
+                raise AttributeError(name)
+            with self._turn:  # another thread waits here until all names are there
+                if "__getattr__" in names and not self._is_running:
+                    self._is_running = True
+                    try:
+                        self._loader.exec_module(module)
+                    finally:
+                        self._is_running = False
+                    del names["__getattr__"]
+            try:
+                return names[name]
+            except KeyError:
+                raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}") from None
+
+        names["__getattr__"] = look_up
 
 
 class _NoPlugins:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
-from portbook.tools.lighter_pydantic_import import spare_the_search
+from portbook.tools.lighter_pydantic_import import lighten_pydantic
 from portbook.tools.mistake_place import place_of_error, shown_file
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
@@ -103,7 +103,7 @@ def load_toolsets(source: str, redact: Callable[[str], str] = str) -> list[Tools
         raise MissingToolset(f"{source}: not a toolset; name a file that ends in .py, or a module")
     if not is_file and Path(source).is_dir() and _file_of(source) is None:
         raise MissingToolset(f"{source}: is a folder; name a file in it")
-    spare_the_search()
+    lighten_pydantic()
     module = _import_file(Path(source), redact) if is_file else _import_module(source, redact)
     found = {id(value): value for value in vars(module).values() if isinstance(value, Toolset)}
     if not found:
