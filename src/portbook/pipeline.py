@@ -55,6 +55,7 @@ from portbook.stages.checked_and_redacted_results import (
     bytes_of,
     checked_relay,
     enclosed,
+    exact_result,
     has_null,
     is_suspect,
     may_be_enclosed,
@@ -418,7 +419,7 @@ class Pipeline:
             try:
                 body = write(result, None, STRICT)
             except NotWritten:
-                body = bytes_of(result)
+                result, body = exact_result(result)
             if len(body) > LARGE_BYTES:
                 return self._finish_large(state, tool, result, body)
             if body.partition(b"null")[1]:  # not `find`: reading its arguments takes longer

@@ -6,15 +6,17 @@ import inspect
 import json
 from collections.abc import Callable
 from datetime import date
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Any, Literal, Optional
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portbook import Toolset
 from portbook.errors import Failed, Refused
 from portbook.schema.engine import compile_schema
+from portbook.testing import TestClient
 from portbook.tools.catalog import Catalog
 from portbook.tools.function_arguments_and_input_schema import bind_arguments
 from portbook.tools.functions import spec_from_function
@@ -194,6 +196,37 @@ def test_a_long_list_is_judged_as_a_short_one(hint: Any, last: Any) -> None:
     for first in ("a", 1, None):
         given_one = {"value": [*[first] * 200, last]}
         assert outcome(lambda: bind(given_one)) == outcome(lambda: convert(given_one))  # noqa: B023
+
+
+class Marked(str):
+    """A text of a type of its own, as libraries for templates and for arrays have them."""
+
+    __slots__ = ()
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@pytest.mark.parametrize("count", [3, 200, 4_000], ids=["short", "long", "large"])
+@pytest.mark.parametrize("value", [Marked("red"), Colour.RED, "red"], ids=repr)
+def test_texts_of_a_subclass_are_texts_however_many_there_are(value: str, count: int) -> None:
+    toolset = Toolset("x")
+
+    @toolset.tool(effect="read")
+    def colours() -> list[str]:
+        return ["blue", *[value] * count]
+
+    @toolset.tool(effect="read")
+    def by_name() -> dict[str, list[str]]:
+        return {"null": ["blue", *[value] * count], "token": ["hunter2"]}
+
+    with TestClient(toolset) as client:
+        assert client.call("colours").value == ["blue", *["red"] * count]
+        assert client.call("by_name").value == {
+            "null": ["blue", *["red"] * count],
+            "token": [],  # a list under such a name is emptied
+        }
 
 
 @pytest.mark.parametrize("hint", [list[str], dict[str, list[str]]], ids=str)

@@ -189,14 +189,17 @@ class Writer:
         """Whether the system may be asked to write as much as does not block."""
         self._is_wide = False
         self._is_hurried = False
-        self._room: asyncio.Future[None] | None = None
-        """Done once the client has read something, while that is waited for."""
+        self._left: list[memoryview] = []
+        """What is still to be written, while the client is waited for."""
+        self._written: asyncio.Future[None] | None = None
+        """Done once all of it is written, while that is waited for."""
+        self._patience: asyncio.TimerHandle | None = None
 
     def hurry(self) -> None:
         """Give up, from now on, where the client reads nothing for some seconds: this is to end."""
         self._is_hurried = True
-        if self._room is not None:
-            asyncio.get_running_loop().call_later(_PATIENCE_S, _give_up, self._room)
+        if self._written is not None:
+            self._be_patient(self._written)
 
     async def write(self, *pieces: bytes | memoryview) -> None:
         """Write all pieces, one after the other: to join large ones would take as long as to write them.
@@ -207,24 +210,52 @@ class Writer:
         if not self._is_wide and sum(map(len, left)) > _CHUNK:
             self._is_wide = True
             _widen(self._descriptor)
-        while left:
-            written = self._write_some(left[:_MOST_PIECES])
-            if written:
-                _drop(left, written)
-            elif self._watch is not None:
-                await self._wait_for_room(self._watch)
+        self._write_from(left)
+        if left and self._watch is not None:
+            await self._write_as_room_comes(left, self._watch)
 
-    async def _wait_for_room(self, watch: selectors.DefaultSelector) -> None:
+    async def _write_as_room_comes(self, left: list[memoryview], watch: selectors.DefaultSelector) -> None:
+        """Write the rest. The loop watches until all is written: a client makes room a little at a time."""
         loop = asyncio.get_running_loop()
-        self._room = loop.create_future()
+        self._left, self._written = left, loop.create_future()
         if self._is_hurried:
-            loop.call_later(_PATIENCE_S, _give_up, self._room)
-        loop.add_reader(watch.fileno(), _resolve, self._room)
+            self._be_patient(self._written)
+        loop.add_reader(watch.fileno(), self._on_room, self._written)
         try:
-            await self._room
+            await self._written
         finally:
             loop.remove_reader(watch.fileno())
-            self._room = None
+            self._left, self._written = [], None
+            if self._patience is not None:
+                self._patience.cancel()
+
+    def _on_room(self, written: asyncio.Future[None]) -> None:
+        if written.done():
+            return
+        before = len(self._left), len(self._left[0])
+        try:
+            self._write_from(self._left)
+        except OSError as error:
+            written.set_exception(error)
+            return
+        if not self._left:
+            written.set_result(None)
+        elif self._is_hurried and before != (len(self._left), len(self._left[0])):
+            self._be_patient(written)
+
+    def _be_patient(self, written: asyncio.Future[None]) -> None:
+        """Wait for a client that reads nothing from now on, but not for long."""
+        if self._patience is not None:
+            self._patience.cancel()
+        self._patience = asyncio.get_running_loop().call_later(_PATIENCE_S, _give_up, written)
+
+    def _write_from(self, left: list[memoryview]) -> None:
+        """Write what can be written without blocking, and drop it."""
+        while left:
+            written = self._write_some(left[:_MOST_PIECES])
+            _drop(left, written)
+            if not written or (self._can_try and self._watch is not None):
+                return  # there was no more room
 
     def write_now(self, data: bytes | memoryview) -> memoryview:
         """Write what can be written without blocking; return the rest.
@@ -291,11 +322,6 @@ def _watch(descriptor: int, event: int) -> selectors.DefaultSelector | None:
         selector.close()
         return None
     return selector
-
-
-def _resolve(wake: asyncio.Future[None]) -> None:
-    if not wake.done():
-        wake.set_result(None)
 
 
 def _give_up(wake: asyncio.Future[None]) -> None:
