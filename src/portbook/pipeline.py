@@ -409,11 +409,17 @@ class Pipeline:
         )
 
     def _finish(
-        self, state: CallState, tool: Tool, result: Any, body: bytes | None = None, is_clean: bool = False
+        self,
+        state: CallState,
+        tool: Tool,
+        result: Any,
+        body: bytes | None = None,
+        clean: str | None = None,
     ) -> Done | Coroutine[Any, Any, Done]:
         """Check, redact, enclose and seal what the tool returned, whose JSON is `body` if it was written.
 
-        What takes long is done off the loop: then this runs again, in a thread.
+        `clean` is the text of `body`, where it certainly has no secret. What takes long is done off the loop:
+        then this runs again, in a thread.
         """
         if body is None:
             try:
@@ -425,7 +431,7 @@ class Pipeline:
             if body.partition(b"null")[1]:  # not `find`: reading its arguments takes longer
                 require_finite(body, result)
         if tool.spec.upstream is not None and tool.spec.kind == "tool":
-            whole, result, body = checked_relay(result, body, tool, state, is_clean=is_clean)
+            whole, result, body = checked_relay(result, body, tool, state, is_clean=clean is not None)
             return _sealed(state, whole, body, enclosed(state, result, self._clock))
         redactor = state.in_force.rules.redactor
         output = tool.output if state.answer is None else tool.output_of(state.answer.status)
@@ -436,13 +442,14 @@ class Pipeline:
             is_allowed = False
         if not is_allowed:
             raise Failed(Reason.BAD_RESULT, output.findings(result))
-        if not (is_clean or redactor is None or tool.spec.secrets == "give") and redactor.might_touch(body):
+        is_searched = clean is None and tool.spec.secrets != "give"
+        if is_searched and redactor is not None and redactor.might_touch(body):
             result, body = redacted(result, body, tool, output, state, redactor)
         state.links = None if state.answer is None else _links_of(state, state.answer)
         wish, envelope = state.call.wish, None
         if (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default:
             envelope = enclosed(state, result, self._clock)
-        sealed = state.exchange.seal(tool, result, body, envelope, state.is_redacted, state.links)
+        sealed = state.exchange.seal(tool, result, body, envelope, state.is_redacted, state.links, clean)
         return new_tuple(
             Done, (body, sealed, json_bytes(envelope) if envelope and sealed is None else None, False)
         )
@@ -460,7 +467,7 @@ class Pipeline:
             require_finite(body, result)
         is_quick = len(body) <= _AT_ONCE_BYTES and not may_be_enclosed(state)
         if is_quick and not is_suspect(body, text, tool, state):
-            return self._finish(state, tool, result, body, is_clean=True)
+            return self._finish(state, tool, result, body, text)
         is_foreign = tool.spec.operation is not None or tool.spec.upstream is not None
         given = None if is_foreign else (result,)
 

@@ -95,10 +95,12 @@ class Exchange:
         envelope: JSONObject | None,
         is_redacted: bool,
         links: list[JSON] | None = None,
+        text: str | None = None,
     ) -> Sealed | None:
         """Return a validated result in the contract's form; None where that is the result itself.
 
-        Raises `Failed` where it does not fit.
+        `body` is its JSON, and `text` what that says, where it was decoded. Raises `Failed` where the result
+        does not fit.
         """
         return None
 

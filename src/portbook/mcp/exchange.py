@@ -264,6 +264,7 @@ class McpExchange(Exchange):
         envelope: JSONObject | None,
         is_redacted: bool,
         links: list[JSON] | None = None,
+        text: str | None = None,
     ) -> Sealed:
         """Return a result in the form of this revision, checked.
 
@@ -285,7 +286,7 @@ class McpExchange(Exchange):
         if around is None or type(result) is not dict:
             shaped = sealing.shape(result, body, self.params)
         else:  # nearly every result
-            text = body.decode()
+            text = body.decode() if text is None else text
             blocks: list[JSON] = [{"type": "text", "text": text}]
             shaped = {"content": blocks, "structuredContent": result}
             if around.wraps:
