@@ -87,6 +87,9 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
 _ALLOW: Final = Action.ALLOW
 _DENY: Final = Action.DENY
 
+# From here on, a result is decoded once for all that is searched for in it: bytes are searched more slowly.
+_LONG_BYTES: Final = 2048
+
 # A result up to this size is finished on the loop, if it certainly has no secret: a few steps of native code,
 # 2 ms for a megabyte.
 _AT_ONCE_BYTES: Final = 4 << 20
@@ -426,8 +429,8 @@ class Pipeline:
                 body = write(result, None, STRICT)
             except NotWritten:
                 result, body = exact_result(result)
-            if len(body) > LARGE_BYTES:
-                return self._finish_large(state, tool, result, body)
+            if len(body) > _LONG_BYTES:
+                return self._finish_long(state, tool, result, body)
             if body.partition(b"null")[1]:  # not `find`: reading its arguments takes longer
                 require_finite(body, result)
         if tool.spec.upstream is not None and tool.spec.kind == "tool":
@@ -454,20 +457,22 @@ class Pipeline:
             Done, (body, sealed, json_bytes(envelope) if envelope and sealed is None else None, False)
         )
 
-    def _finish_large(
+    def _finish_long(
         self, state: CallState, tool: Tool, result: Any, body: bytes
     ) -> Done | Coroutine[Any, Any, Done]:
-        """Finish a large result: on the loop if it certainly has no secret, or else in a thread.
+        """Finish a long result: in a thread, if it is large and may have a secret, or else on the loop.
 
         What an API or a server answered waits for its turn as bytes: as a value it takes up to thirty times
         as much memory, and how many answer at once is not ours to say.
         """
-        text = body.decode()  # once, for all that is searched for
+        text, is_large = body.decode(), len(body) > LARGE_BYTES
         if has_null(text):
             require_finite(body, result)
-        is_quick = len(body) <= _AT_ONCE_BYTES and not may_be_enclosed(state)
+        is_quick = len(body) <= _AT_ONCE_BYTES and not (is_large and may_be_enclosed(state))
         if is_quick and not is_suspect(body, text, tool, state):
             return self._finish(state, tool, result, body, text)
+        if not is_large:
+            return self._finish(state, tool, result, body)
         is_foreign = tool.spec.operation is not None or tool.spec.upstream is not None
         given = None if is_foreign else (result,)
 

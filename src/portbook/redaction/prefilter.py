@@ -51,7 +51,7 @@ _BATCH: Final = 200
 
 # From here on, a search for each kind of trigger takes less time than one for all. It compares so many
 # literals at once with sixteen bytes of text; from three such searches on, a batch is as quick.
-LARGE: Final = 4096
+LARGE: Final = 2048
 _AT_ONCE: Final = 32
 _FEW: Final = 4
 
@@ -130,8 +130,8 @@ class Prefilter:
 def has_suspect_run(data: bytes, text: str, marks: tuple[Validator, ...]) -> bool:
     """Return whether `data`, which is `text`, has a run that may be a token, by one of `marks`, or random."""
     # Few large bytes have what makes a run suspect; that is found in a tenth of the time of a run.
-    is_marked = any(search.accepts(text) for search in marks)
-    is_mixed = any(some.accepts(text) for some in _CAPITALS) and _DIGITS.accepts(text)
+    is_marked = _finds(marks, text)
+    is_mixed = _finds(_CAPITALS, text) and _DIGITS.accepts(text)
     if not is_marked and not is_mixed:
         return False
     runs = data.translate(_RUNS)
@@ -141,6 +141,15 @@ def has_suspect_run(data: bytes, text: str, marks: tuple[Validator, ...]) -> boo
 def searches(patterns: Iterable[str]) -> tuple[Validator, ...]:
     """Return searches for patterns in large text, each kind of them on its own."""
     return tuple(_by_kind(list(patterns)))
+
+
+def _finds(some: Iterable[Validator], text: str) -> bool:
+    """Return whether one of these searches finds something. A loop: a generator takes as long as a search."""
+    for search in some:
+        accepts = search.accepts
+        if accepts(text):
+            return True
+    return False
 
 
 def _by_kind(patterns: list[str]) -> Iterator[Validator]:
@@ -196,7 +205,9 @@ def literal(text: str) -> str:
 # signs, everything is folded for the names. The verdict is that of `Prefilter`, or a no where that one says
 # yes without need.
 
-# All of a group have to be found; the last is exact, and those before it are quick to miss.
+# Most texts have none of the signs that escapes have. Of these, all of a group have to be found; the last is
+# exact, and those before it are quick to miss.
+_SIGNS: Final = r"[%&+\\]"
 _ESCAPES: Final = (
     (r"\\\\",),
     ("%[0-9A-Fa-f]{2}",),
@@ -204,7 +215,7 @@ _ESCAPES: Final = (
     (r"\+[-_ ]*'", r"'[-_ ]*\+[-_ ]*'"),
     (r"\+[-_ ]*\\?\"", r"\"[-_ ]*\+[-_ ]*\\?\""),
 )
-_SHAPES: Final = ((r":\/\/[^\/]+@",), ("(?i-u:basic|bearer)",), ("PRIVATE KEY",))
+_SHAPES: Final = (r":\/\/[^\/]+@", "(?i-u:basic|bearer)", "PRIVATE KEY")
 
 # A card number: fourteen digits, or groups of them. Of every fourth character of one, three are digits in a
 # row, or two beside one around a gap.
@@ -228,7 +239,7 @@ _WORTH_A_SIGN: Final = 2048
 class UnfoldedPrefilter:
     """Passes large JSON that may contain a secret."""
 
-    __slots__ = ("_detects", "_every", "_marks", "_names", "_spelled")
+    __slots__ = ("_detects", "_marks", "_names", "_spelled")
 
     def __init__(
         self, names: Iterable[str], spelled: Iterable[str], marks: Iterable[str], *, detects: bool
@@ -240,25 +251,26 @@ class UnfoldedPrefilter:
         self._names = searches(names)
         # In bytes, as the engine counts them; half a character at the end is left out.
         starts = sorted({each.encode()[:_START].decode(errors="ignore") for each in spelled})
-        self._spelled = searches(map(literal, starts))
-        groups = (*_ESCAPES, *(_SHAPES if detects else ()))
-        self._every: tuple[tuple[Validator, ...], ...] = tuple(
-            tuple(each for pattern in group for each in searches((pattern,))) for group in groups
-        )
+        self._spelled = (*searches(map(literal, starts)), *(searches(_SHAPES) if detects else ()))
         self._marks = searches(map(literal, marks))
         self._detects = detects
 
     def passes(self, data: bytes, text: str) -> bool:
         """Return whether `data`, which is `text`, may contain a secret."""
-        if any(search.accepts(text) for search in self._spelled):
-            return True
-        if any(all(search.accepts(text) for search in group) for group in self._every):
+        if _finds(self._spelled, text) or (_HAS_SIGN.accepts(text) and _finds_escape(text)):
             return True
         before = _before_signs(data)
-        plain = fold(data if before is None else before)
-        if any(search.accepts(plain) for search in self._names):
+        if _finds(self._names, fold(data if before is None else before)):
             return True
         return self._detects and (_has_card(text) or has_suspect_run(data, text, self._marks))
+
+
+_HAS_SIGN: Final = _search([_SIGNS])
+_ESCAPED: Final = tuple(tuple(_search([pattern]) for pattern in group) for group in _ESCAPES)
+
+
+def _finds_escape(text: str) -> bool:
+    return any(all(search.accepts(text) for search in group) for group in _ESCAPED)
 
 
 (_EXACT,) = searches(_CARD)
