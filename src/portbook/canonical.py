@@ -34,7 +34,6 @@ __all__ = [
     "canonical_bytes",
     "canonical_part",
     "digest",
-    "exact_copy",
     "fingerprint",
     "is_same_json",
     "jcs_bytes",
@@ -115,18 +114,6 @@ def rewritten_bytes(value: Any) -> bytes:
         return orjson.dumps(value, None, STRICT)
     except orjson.JSONEncodeError:  # an integer from 2^64 on
         return json_bytes(value)
-
-
-def exact_copy(value: Any) -> Any:
-    """Return a value whose texts, lists and the like may be of subclasses, in JSON's own types.
-
-    Raises `NotJSON` where JSON has no such value, and where one of its integers is from 2^64 on.
-    """
-    try:
-        encoded = orjson.dumps(value, None, STRICT ^ orjson.OPT_PASSTHROUGH_SUBCLASS)
-    except orjson.JSONEncodeError:
-        raise NotJSON("the value has a part that JSON cannot hold") from None
-    return orjson.loads(encoded if encoded.find(b"null") < 0 else without_nan(encoded, value))
 
 
 def as_written(data: bytes) -> Any:

@@ -55,7 +55,6 @@ from portbook.stages.checked_and_redacted_results import (
     bytes_of,
     checked_relay,
     enclosed,
-    exact_result,
     has_null,
     is_suspect,
     may_be_enclosed,
@@ -428,7 +427,7 @@ class Pipeline:
             try:
                 body = write(result, None, STRICT)
             except NotWritten:
-                result, body = exact_result(result)
+                body = bytes_of(result)
             if len(body) > _LONG_BYTES:
                 return self._finish_long(state, tool, result, body)
             if body.partition(b"null")[1]:  # not `find`: reading its arguments takes longer
@@ -445,8 +444,8 @@ class Pipeline:
             is_allowed = False
         if not is_allowed:
             raise Failed(Reason.BAD_RESULT, output.findings(result))
-        is_searched = clean is None and tool.spec.secrets != "give"
-        if is_searched and redactor is not None and redactor.might_touch(body):
+        may_be_altered = clean is None and tool.spec.secrets != "give"
+        if may_be_altered and redactor is not None and redactor.might_touch(body):
             result, body = redacted(result, body, tool, output, state, redactor)
         state.links = None if state.answer is None else _links_of(state, state.answer)
         wish, envelope = state.call.wish, None

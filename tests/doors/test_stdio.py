@@ -401,6 +401,87 @@ def test_a_writer_that_waits_is_told_when_its_reader_goes(run: Run, ends: Ends) 
     run(main())
 
 
+class Timers:
+    """Takes the place of a loop's `call_later`: keeps what is to be called."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.waiting: list[Any] = []
+        loop.call_later = self._call_later  # type: ignore[method-assign]
+
+    def _call_later(self, delay: float, callback: Callable[..., object], *given: object) -> Timers.Handle:
+        assert delay == stdio._PATIENCE_S
+        self.waiting.append([callback, given, object()])  # equal to no other
+        return Timers.Handle(self.waiting, self.waiting[-1])
+
+    class Handle:
+        def __init__(self, waiting: list[Any], own: Any) -> None:
+            self._waiting, self._own = waiting, own
+
+        def cancel(self) -> None:
+            self._waiting[:] = [each for each in self._waiting if each is not self._own]
+
+
+@pytest.mark.usefixtures("way_of_writing")
+def test_a_writer_that_is_to_end_waits_as_long_as_its_client_reads(ends: Ends) -> None:
+    reading, writing = ends.reading, ends.writing
+
+    async def main() -> None:
+        timers, writer, sent = Timers(asyncio.get_running_loop()), Writer(writing), pattern(5_000_000)
+        under_way = asyncio.create_task(writer.write(sent))
+        await turns(200)
+        assert timers.waiting == []
+        writer.hurry()
+        (first,) = timers.waiting
+        for _ in range(3):  # connections that others wait for are asked to end again and again
+            writer.hurry()
+            await turns(5)
+        assert timers.waiting == [first]
+        read = b""
+        while timers.waiting == [first]:  # a socket tells of room once there is much
+            read += os.read(reading, 1 << 16)
+            await turns(20)
+        assert len(timers.waiting) == 1
+        while not under_way.done():
+            read += os.read(reading, 1 << 16)
+            await turns(5)
+        while len(read) < len(sent):
+            read += os.read(reading, 1 << 16)
+        assert read == sent
+        assert timers.waiting == []  # none that would end the next write
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("way_of_writing")
+def test_a_writer_that_is_to_end_gives_up_a_client_that_reads_nothing(ends: Ends) -> None:
+    async def main() -> None:
+        timers, writer = Timers(asyncio.get_running_loop()), Writer(ends.writing)
+        writer.hurry()
+        under_way = asyncio.create_task(writer.write(bytes(5_000_000)))
+        await turns(200)
+        ((give_up, given, _),) = timers.waiting
+        give_up(*given)
+        with pytest.raises(stdio.ClientDoesNotRead):
+            await under_way
+
+    asyncio.run(main())
+
+
+def test_what_goes_wrong_while_a_client_is_waited_for_ends_the_write(
+    run: Run, ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        writer = Writer(ends.writing)
+        under_way = asyncio.create_task(writer.write(bytes(5_000_000)))
+        await turns(200)
+        monkeypatch.setattr(writer, "_write_some", lambda _: 1 // 0)
+        os.read(ends.reading, 1 << 20)
+        with pytest.raises(ZeroDivisionError):
+            await under_way
+
+    run(main())
+
+
 def test_a_writer_calls_a_reset_connection_by_the_same_name(run: Run) -> None:
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:

@@ -171,6 +171,12 @@ def said(script: str, *paths: Path) -> list[str]:
         case("all names", "from secrets import *; print(callable(token_bytes) and callable(choice))"),
         case("run again", "import importlib, secrets; print(importlib.reload(secrets).randbelow(1) == 0)"),
         case("after a name that is not there", "import secrets; print(not hasattr(secrets, 'no_such'))"),
+        case("a list of its names", "import secrets; print('token_hex' in dir(secrets))"),
+        case(
+            "with a default of one's own",
+            "import secrets; secrets.DEFAULT_ENTROPY = 64; print(len(secrets.token_bytes()) == 64)",
+        ),
+        case("as a program", "import runpy; print('token_hex' in runpy.run_module('secrets'))"),
     ],
 )
 def test_openssl_is_loaded_with_the_first_use_of_secrets(use: str) -> None:
@@ -187,6 +193,41 @@ found = sys.modules["secrets"]
 print(os.path.basename(found.__file__), found.__name__, repr(found.__spec__.name), "_hashlib" in sys.modules)
 """
     assert said(look) == ["secrets.py", "secrets", "'secrets'", "False"]
+
+
+@pytest.mark.parametrize("first", ["", "secrets.token_hex(); "], ids=["before its first use", "after it"])
+def test_secrets_that_were_reloaded_are_run_once_more_and_not_again(first: str) -> None:
+    again = """
+before = secrets.DEFAULT_ENTROPY = 64
+importlib.reload(secrets)
+reloaded = secrets.token_hex
+print(secrets.DEFAULT_ENTROPY, hasattr(secrets, "no_such"), secrets.token_hex is reloaded)
+print(type(secrets.__loader__).__name__, "__getattr__" in vars(secrets))
+"""
+    found = said(f"import importlib, secrets; {first}{again}")
+    assert found == ["32", "False", "True", "SourceFileLoader", "False"]
+
+
+def test_a_python_without_files_of_its_own_imports_secrets_as_ever() -> None:
+    script = "import os; del os.__file__\n" + IMPORTED + "print('_hashlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_a_finder_that_has_a_module_of_that_name_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "found.py").write_text("print('run')\n")
+    finder = f"""
+import sys
+from importlib.util import spec_from_file_location
+class Own:
+    def find_spec(self, name, path=None, target=None):
+        if name == "secrets":
+            return spec_from_file_location(name, {str(tmp_path / "found.py")!r})
+sys.meta_path.insert(0, Own())
+"""
+    script = finder + IMPORTED
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("run\n", "")
 
 
 def test_threads_that_use_secrets_at_once_all_get_what_they_ask_for() -> None:

@@ -6,8 +6,8 @@ import inspect
 import json
 from collections.abc import Callable
 from datetime import date
-from enum import IntEnum, StrEnum
-from typing import Any, Literal, Optional
+from enum import Enum, IntEnum, StrEnum
+from typing import Any, Literal, Optional, Self
 
 import pytest
 from hypothesis import given
@@ -198,35 +198,63 @@ def test_a_long_list_is_judged_as_a_short_one(hint: Any, last: Any) -> None:
         assert outcome(lambda: bind(given_one)) == outcome(lambda: convert(given_one))  # noqa: B023
 
 
+TOKEN = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+
+
 class Marked(str):
     """A text of a type of its own, as libraries for templates and for arrays have them."""
 
     __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError
+
+    __hash__ = str.__hash__
 
 
 class Colour(StrEnum):
     RED = "red"
 
 
-@pytest.mark.parametrize("count", [3, 200, 4_000], ids=["short", "long", "large"])
-@pytest.mark.parametrize("value", [Marked("red"), Colour.RED, "red"], ids=repr)
-def test_texts_of_a_subclass_are_texts_however_many_there_are(value: str, count: int) -> None:
+class Odd(str, Enum):  # noqa: UP042 - a `StrEnum` has the value that it says
+    """Texts that say one thing, and have a value that says a different one."""
+
+    def __new__(cls, text: str, value: str) -> Self:
+        made = str.__new__(cls, text)
+        made._value_ = value
+        return made
+
+    PLAIN = "red", TOKEN
+    SECRET = TOKEN, "red"
+
+
+@pytest.mark.parametrize("hint", [list[str], dict[str, list[str]], list[str | None]], ids=str)
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Marked("red"), "red"),
+        (Colour.RED, "red"),
+        ("red", "red"),
+        (Odd.PLAIN, "red"),
+        (Odd.SECRET, "[redacted]"),
+        (Marked(TOKEN), "[redacted]"),
+    ],
+    ids=["a subclass", "an enum", "text", "an odd enum", "a secret in an enum", "a secret in a subclass"],
+)
+def test_texts_of_a_subclass_are_texts_however_many_there_are(hint: Any, value: str, expected: str) -> None:
     toolset = Toolset("x")
 
-    @toolset.tool(effect="read")
-    def colours() -> list[str]:
-        return ["blue", *[value] * count]
+    def texts(count: int) -> Any:
+        many = ["null", *[value] * count]
+        return {"some": many} if hint == dict[str, list[str]] else many
 
-    @toolset.tool(effect="read")
-    def by_name() -> dict[str, list[str]]:
-        return {"null": ["blue", *[value] * count], "token": ["hunter2"]}
-
+    texts.__annotations__["return"] = hint
+    toolset.tool(effect="read")(texts)
     with TestClient(toolset) as client:
-        assert client.call("colours").value == ["blue", *["red"] * count]
-        assert client.call("by_name").value == {
-            "null": ["blue", *["red"] * count],
-            "token": [],  # a list under such a name is emptied
-        }
+        for count in (3, 63, 64, 65, 200, 4_000):
+            found = client.call("texts", count=count).value
+            found = found["some"] if isinstance(found, dict) else found
+            assert found == ["null", *[expected] * count]
 
 
 @pytest.mark.parametrize("hint", [list[str], dict[str, list[str]]], ids=str)

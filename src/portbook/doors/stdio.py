@@ -197,9 +197,9 @@ class Writer:
 
     def hurry(self) -> None:
         """Give up, from now on, where the client reads nothing for some seconds: this is to end."""
-        self._is_hurried = True
-        if self._written is not None:
+        if not self._is_hurried and self._written is not None:
             self._be_patient(self._written)
+        self._is_hurried = True
 
     async def write(self, *pieces: bytes | memoryview) -> None:
         """Write all pieces, one after the other: to join large ones would take as long as to write them.
@@ -232,16 +232,18 @@ class Writer:
     def _on_room(self, written: asyncio.Future[None]) -> None:
         if written.done():
             return
-        before = len(self._left), len(self._left[0])
         try:
-            self._write_from(self._left)
-        except OSError as error:
+            has_read = self._write_from(self._left)
+        except Exception as error:  # noqa: BLE001 - whoever waits for the write gets it
             written.set_exception(error)
-            return
-        if not self._left:
-            written.set_result(None)
-        elif self._is_hurried and before != (len(self._left), len(self._left[0])):
-            self._be_patient(written)
+        except BaseException:  # the process is about to end, and so is the write
+            written.cancel()
+            raise
+        else:
+            if not self._left:
+                written.set_result(None)
+            elif self._is_hurried and has_read:
+                self._be_patient(written)
 
     def _be_patient(self, written: asyncio.Future[None]) -> None:
         """Wait for a client that reads nothing from now on, but not for long."""
@@ -249,13 +251,17 @@ class Writer:
             self._patience.cancel()
         self._patience = asyncio.get_running_loop().call_later(_PATIENCE_S, _give_up, written)
 
-    def _write_from(self, left: list[memoryview]) -> None:
-        """Write what can be written without blocking, and drop it."""
+    def _write_from(self, left: list[memoryview]) -> bool:
+        """Write what can be written without blocking, and drop it; return whether it was anything."""
+        has_written = False
         while left:
-            written = self._write_some(left[:_MOST_PIECES])
+            views = left[:_MOST_PIECES]
+            offered, written = sum(map(len, views)), self._write_some(views)
             _drop(left, written)
-            if not written or (self._can_try and self._watch is not None):
-                return  # there was no more room
+            has_written = has_written or written > 0
+            if self._watch is not None and (written == 0 or (self._can_try and written < offered)):
+                break  # there is no more room
+        return has_written
 
     def write_now(self, data: bytes | memoryview) -> memoryview:
         """Write what can be written without blocking; return the rest.

@@ -9,11 +9,10 @@ is (a schema, an example, a patch) is never altered: the call fails if the docum
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final, cast
 
-from portbook.canonical import NotJSON, exact_copy, json_bytes, rewritten_bytes, without_nan
+from portbook.canonical import NotJSON, json_bytes, rewritten_bytes, without_nan
 from portbook.clock import Clock
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Failed, Finding, Reason, Refused
@@ -30,7 +29,6 @@ __all__ = [
     "bytes_of",
     "checked_relay",
     "enclosed",
-    "exact_result",
     "has_null",
     "is_suspect",
     "may_be_enclosed",
@@ -57,17 +55,6 @@ def bytes_of(result: Any) -> bytes:
     if may_have_nan:
         require_finite(body, result)
     return body
-
-
-def exact_result(result: Any) -> tuple[Any, bytes]:
-    """Return a result that the writer did not take as it is, and its JSON.
-
-    A long list of texts is not searched for texts of a subclass before: the writer finds them. Here they
-    become texts. Raises `Failed` where JSON cannot hold the result.
-    """
-    with suppress(NotJSON):
-        result = exact_copy(result)
-    return result, bytes_of(result)
 
 
 def has_null(text: str) -> bool:

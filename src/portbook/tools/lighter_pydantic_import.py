@@ -37,7 +37,7 @@ def lighten_pydantic() -> None:
 
 
 class _PydanticFinder:
-    """Finds each of two modules once: the one that looks for pydantic's plugins, and `secrets`.
+    """Finds two modules: the one that looks for pydantic's plugins, once, and `secrets` for pydantic.
 
     It stays where it is: whoever leaves `sys.meta_path` during a search hides the finder behind it.
     """
@@ -51,24 +51,32 @@ class _PydanticFinder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name == _SECRETS:
-            return _late_secrets()
+            importer = sys.modules.get(_IMPORTS_SECRETS)
+            is_for_pydantic = importer is not None and _SECRETS not in vars(importer)
+            return _late(self._next_spec(name)) if is_for_pydantic else None
         if name != _LOADER or self._is_done:
             return None
         self._is_done = True
         return None if may_have_plugins(sys.path) else ModuleSpec(name, cast("Any", _NoPlugins()))
 
+    def _next_spec(self, name: str) -> ModuleSpec | None:
+        """Return what the other finders find."""
+        for finder in list(sys.meta_path):
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            found = None if find is None else find(name, None)
+            if found is not None:
+                return found
+        return None
 
-def _late_secrets() -> ModuleSpec | None:
-    """Return Python's own `secrets`, run with its first use; None unless it is pydantic that imports it."""
-    importer = sys.modules.get(_IMPORTS_SECRETS)
-    if importer is None or _SECRETS in vars(importer):
+
+def _late(spec: ModuleSpec | None) -> ModuleSpec | None:
+    """Return the spec of a module of Python's own, to be run with its first use; None for any other."""
+    standard = getattr(os, "__file__", None)
+    if spec is None or spec.origin is None or standard is None:
         return None
-    spec = PathFinder.find_spec(_SECRETS)
-    if spec is None or spec.loader is None or spec.origin is None:
-        return None
-    if Path(spec.origin).parent != Path(os.__file__).parent:  # somebody put a module before Python's own
-        return None
-    spec.loader = cast("Any", _RunLate(cast("Any", spec.loader)))
+    if Path(spec.origin).parent != Path(standard).parent or not hasattr(spec.loader, "exec_module"):
+        return None  # somebody put a module before Python's own
+    spec.loader = cast("Any", _RunLate(spec.loader))
     return spec
 
 
@@ -80,29 +88,48 @@ class _RunLate:
         self._turn = RLock()
         self._is_running = False
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what else a loader has."""
+        return getattr(self._loader, name)
+
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return None
+        return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         names = vars(module)
+        empty = set(names)
 
-        def look_up(name: str) -> Any:
-            if name.startswith("__") and name != "__all__":  # asked of modules that nobody means to use
-                raise AttributeError(name)
+        def run() -> None:
             with self._turn:  # another thread waits here until all names are there
-                if "__getattr__" in names and not self._is_running:
+                if names.get("__getattr__") is not look_up or self._is_running:
+                    return
+                spec: Any = module.__spec__
+                if spec.loader is self:  # else it was reloaded
+                    given = {name: value for name, value in names.items() if name not in empty}
                     self._is_running = True
                     try:
                         self._loader.exec_module(module)
                     finally:
                         self._is_running = False
-                    del names["__getattr__"]
+                    names.update(given)  # what somebody has set, as if after the import
+                    module.__loader__ = spec.loader = self._loader
+                del names["__getattr__"], names["__dir__"]
+
+        def look_up(name: str) -> Any:
+            if name.startswith("__") and name != "__all__":  # asked of modules that nobody means to use
+                raise AttributeError(name)
+            run()
             try:
                 return names[name]
             except KeyError:
                 raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}") from None
 
-        names["__getattr__"] = look_up
+        def list_names() -> list[str]:
+            run()
+            return sorted(names)
+
+        empty |= {"__getattr__", "__dir__"}
+        names.update(__getattr__=look_up, __dir__=list_names)
 
 
 class _NoPlugins:
