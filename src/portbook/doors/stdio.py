@@ -42,7 +42,8 @@ _MOST_PIECES: Final = 1024
 # What a system or a kind of descriptor answers that cannot write without blocking: Linux can since 6.4.
 _CANNOT: Final = frozenset({errno.EOPNOTSUPP, errno.ESPIPE, errno.EINVAL, errno.ENOSYS})
 
-# How long a client may read nothing once this is to end. One that reads slowly gets everything.
+# How long a client may make no room once this is to end. One that reads slowly gets everything; a socket has
+# room again when some hundred kilobytes of it are read.
 _PATIENCE_S: Final = 5.0
 
 

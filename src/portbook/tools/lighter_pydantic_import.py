@@ -1,4 +1,4 @@
-"""Makes the import of pydantic lighter, where that changes nothing that anybody can see.
+"""Makes the import of pydantic lighter: without a search for plugins, and without OpenSSL until it is used.
 
 With the first model, pydantic looks for plugins among the entry points of all packages. The reader of
 entry points is the largest part of Python's own library that a server would import: 1.7 MiB. Few machines
