@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -399,6 +401,77 @@ def test_a_writer_that_waits_is_told_when_its_reader_goes(run: Run, ends: Ends) 
             await waiting
 
     run(main())
+
+
+class Client:
+    """Takes the place of the wait for room: a client that reads meanwhile, for as many waits as it likes."""
+
+    def __init__(self, ends: Ends, reads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.received = b""
+        self.waits = 0
+        self.now = 0.0
+        self._ends, self._reads = ends, reads
+        os.set_blocking(ends.reading, False)
+        monkeypatch.setattr(stdio.select, "select", self._wait)
+        monkeypatch.setattr(stdio, "monotonic", lambda: self.now)
+
+    def _wait(self, *asked: Any) -> tuple[list[int], list[int], list[int]]:
+        assert asked == ((), (self._ends.writing,), (), stdio._PAUSE_S)
+        self.waits += 1
+        self.now += stdio._PAUSE_S / 2
+        if self.waits > self._reads:
+            return [], [], []
+        self.read()
+        return [], [self._ends.writing], []
+
+    def read(self) -> None:
+        with suppress(BlockingIOError):
+            self.received += os.read(self._ends.reading, 1 << 18)
+
+
+@pytest.mark.usefixtures("way_of_writing")
+def test_a_client_that_reads_without_a_pause_is_written_to_in_turns_of_two_milliseconds(
+    run: Run, ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, sent = Client(ends, 1_000, monkeypatch), pattern(9_000_000)
+    waits: list[int] = []
+
+    async def main() -> None:
+        under_way = asyncio.create_task(Writer(ends.writing).write(sent))
+        while not under_way.done():
+            waits.append(client.waits)
+            await asyncio.sleep(0)
+            client.read()
+        await under_way
+        while len(client.received) < len(sent):
+            client.read()
+
+    run(main())
+    assert client.received == sent
+    in_a_turn = [after - before for before, after in pairwise(waits)]
+    most = stdio._TURN_S / (stdio._PAUSE_S / 2)
+    assert most / 2 < max(in_a_turn) <= most + 1  # then others have their turn
+
+
+@pytest.mark.usefixtures("way_of_writing")
+def test_a_client_that_pauses_once_is_not_waited_for_in_place(
+    run: Run, ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, sent = Client(ends, 2, monkeypatch), pattern(5_000_000)
+
+    async def main() -> None:
+        for writes in (1, 2):  # the next write tries again
+            under_way = asyncio.create_task(Writer(ends.writing).write(sent))
+            while not under_way.done():
+                await turns(20)
+                client.read()
+            await under_way
+            while len(client.received) < writes * len(sent):
+                client.read()
+            assert client.waits == 3 if writes == 1 else 4
+
+    run(main())
+    assert client.received == sent * 2
 
 
 class Timers:

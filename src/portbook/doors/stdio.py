@@ -22,6 +22,7 @@ import selectors
 import stat
 import sys
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Final
 
 from portbook.text.named_tuple import NamedTuple
@@ -41,6 +42,14 @@ _MOST_PIECES: Final = 1024
 
 # What a system or a kind of descriptor answers that cannot write without blocking: Linux can since 6.4.
 _CANNOT: Final = frozenset({errno.EOPNOTSUPP, errno.ESPIPE, errno.EINVAL, errno.ENOSYS})
+
+# A client that reads without a pause makes room within this time, and to wait for that takes less than a turn
+# of the event loop; but no longer than a batch of small messages, and not again once the client has paused.
+_PAUSE_S: Final = 0.0002
+_TURN_S: Final = 0.002
+
+# Descriptors from here on cannot be waited for so briefly: FD_SETSIZE.
+_MOST_DESCRIPTORS: Final = 1024
 
 # How long a client may make no room once this is to end. One that reads slowly gets everything; a socket has
 # room again when some hundred kilobytes of it are read.
@@ -195,6 +204,8 @@ class Writer:
         self._written: asyncio.Future[None] | None = None
         """Done once all of it is written, while that is waited for."""
         self._patience: asyncio.TimerHandle | None = None
+        self._has_paused = False
+        """Whether the client has made no room for a moment, since this write began."""
 
     def hurry(self) -> None:
         """Give up, from now on, where the client reads nothing for some seconds: this is to end."""
@@ -211,7 +222,8 @@ class Writer:
         if not self._is_wide and sum(map(len, left)) > _CHUNK:
             self._is_wide = True
             _widen(self._descriptor)
-        self._write_from(left)
+        self._has_paused = False
+        self._write_while_read(left)
         if left and self._watch is not None:
             await self._write_as_room_comes(left, self._watch)
 
@@ -234,7 +246,7 @@ class Writer:
         if written.done():
             return
         try:
-            has_read = self._write_from(self._left)
+            has_read = self._write_while_read(self._left)
         except Exception as error:  # noqa: BLE001 - whoever waits for the write gets it
             written.set_exception(error)
         except BaseException:  # the process is about to end, and so is the write
@@ -251,6 +263,15 @@ class Writer:
         if self._patience is not None:
             self._patience.cancel()
         self._patience = asyncio.get_running_loop().call_later(_PATIENCE_S, _give_up, written)
+
+    def _write_while_read(self, left: list[memoryview]) -> bool:
+        """Write and drop what the client reads without a pause; return whether it was anything."""
+        has_written, descriptor = self._write_from(left), self._descriptor
+        until = monotonic() + _TURN_S
+        while left and not self._has_paused and descriptor < _MOST_DESCRIPTORS and monotonic() < until:
+            self._has_paused = not select.select((), (descriptor,), (), _PAUSE_S)[1]
+            has_written = self._write_from(left) or has_written
+        return has_written
 
     def _write_from(self, left: list[memoryview]) -> bool:
         """Write what can be written without blocking, and drop it; return whether it was anything."""
