@@ -127,11 +127,14 @@ class Prefilter:
         return self.passes_runs and has_suspect_run(data, data.decode("latin-1"), self.marks)
 
 
-def has_suspect_run(data: bytes, text: str, marks: tuple[Validator, ...]) -> bool:
+def has_suspect_run(
+    data: bytes, text: str, marks: tuple[Validator, ...], has_capitals: bool | None = None
+) -> bool:
     """Return whether `data`, which is `text`, has a run that may be a token, by one of `marks`, or random."""
     # Few large bytes have what makes a run suspect; that is found in a tenth of the time of a run.
     is_marked = _finds(marks, text)
-    is_mixed = _finds(_CAPITALS, text) and _DIGITS.accepts(text)
+    has_capitals = _finds(_CAPITALS, text) if has_capitals is None else has_capitals
+    is_mixed = has_capitals and _DIGITS.accepts(text)
     if not is_marked and not is_mixed:
         return False
     runs = data.translate(_RUNS)
@@ -215,7 +218,8 @@ _ESCAPES: Final = (
     (r"\+[-_ ]*'", r"'[-_ ]*\+[-_ ]*'"),
     (r"\+[-_ ]*\\?\"", r"\"[-_ ]*\+[-_ ]*\\?\""),
 )
-_SHAPES: Final = (r":\/\/[^\/]+@", "(?i-u:basic|bearer)", "PRIVATE KEY")
+_SHAPES: Final = (r":\/\/[^\/]+@", "(?i-u:basic|bearer)")
+_IN_CAPITALS: Final = ("PRIVATE KEY",)
 
 # A card number: fourteen digits, or groups of them. Of every fourth character of one, three are digits in a
 # row, or two beside one around a gap.
@@ -262,9 +266,16 @@ class UnfoldedPrefilter:
         before = _before_signs(data)
         if _finds(self._names, fold(data if before is None else before)):
             return True
-        return self._detects and (_has_card(text) or has_suspect_run(data, text, self._marks))
+        return self._detects and (_has_card(text) or self._has_key_or_token(data, text))
+
+    def _has_key_or_token(self, data: bytes, text: str) -> bool:
+        has_capitals = _finds(_CAPITALS, text)  # in most texts among the first characters
+        if has_capitals and _finds(_SPELLED_IN_CAPITALS, text):
+            return True
+        return has_suspect_run(data, text, self._marks, has_capitals)
 
 
+_SPELLED_IN_CAPITALS: Final = searches(_IN_CAPITALS)
 _HAS_SIGN: Final = _search([_SIGNS])
 _ESCAPED: Final = tuple(tuple(_search([pattern]) for pattern in group) for group in _ESCAPES)
 
