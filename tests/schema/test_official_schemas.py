@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
+from binascii import crc32
 from pathlib import Path
 from typing import Any
 
@@ -184,8 +186,25 @@ def test_a_damaged_embedded_schema_is_never_used(
         SchemaStore().verify()
 
 
+def test_a_schema_that_was_changed_with_its_checksum_kept_is_never_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for revision in REVISIONS:
+        shutil.copy(Path(module.__file__).parent / f"official/{revision}.json", tmp_path)
+    pin = module.PINS["2025-03-26"]
+    forged = (tmp_path / "2025-03-26.json").read_bytes().replace(b"tools/call", b"tools/cull")
+    (tmp_path / "2025-03-26.json").write_bytes(forged)
+    monkeypatch.setattr(module, "_OFFICIAL", tmp_path)
+    monkeypatch.setitem(module.PINS, "2025-03-26", pin._replace(crc32=crc32(forged)))
+    SchemaStore().verify()
+    with pytest.raises(BrokenSchema, match="differs from its pin; install Portbook again"):
+        SchemaStore().definition("2025-03-26", "CallToolRequest")
+
+
 def test_the_embedded_schemas_are_whole() -> None:
     SchemaStore().verify()
+    for revision in REVISIONS:
+        SchemaStore().document(revision)
 
 
 def test_threads_share_one_validator() -> None:
