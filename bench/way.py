@@ -110,7 +110,7 @@ def measure_way(*, per_read: int = 1) -> Way:
     """Return the way of one call, with `per_read` calls in each write of the client."""
     # A call that is watched takes longer than the bound on the time of a batch allows.
     with patch.object(ndjson, "_BATCH_S", 60.0):
-        _count(per_read, per_read)  # fills what the process keeps between runs
+        _count(_LONG * per_read, per_read)  # fills what the process keeps between runs
         short, long = _count(_SHORT * per_read, per_read), _count(_LONG * per_read, per_read)
     calls = (_LONG - _SHORT) * per_read
     functions = Counter({name: count - short.functions[name] for name, count in long.functions.items()})
